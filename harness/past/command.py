@@ -46,7 +46,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 @click.option(
     "--logs",
     metavar="PLACE",
-    help="Logs of their tasks: a folder, or http://HISTORYSERVER:19888.",
+    help="Logs of their tasks: a folder, a file of many, or http://HISTORYSERVER:19888.",
 )
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
@@ -69,13 +69,15 @@ def import_histories(
     status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
-    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
-    history server with what YARN has aggregated.
+    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or what YARN
+    has aggregated or 'yarn logs' printed, or is a history server.  Logs that are not whole are
+    counted by what they lack, and not used.
 
     \b
     Example:
         harness import done/2026/11 -o results/november
         harness import done --logs http://history:19888 -o results/november
+        harness import done --logs yarn-logs.txt -o results/november
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.base.hadoop.secrets import SECRETS

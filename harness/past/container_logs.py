@@ -36,11 +36,12 @@ from harness.observe.storage.opener import PACKED, Opener
 
 _COPY = "copy it again, or leave --logs out"
 
-Kind = Literal["whole", "clock", "begin", "end", "layout", "damaged", "none"]
+Kind = Literal["whole", "clock", "begin", "shuffle", "end", "layout", "damaged", "none"]
 # What is said of each kind of log that is not whole.
 _KINDS: dict[Kind, str] = {
     "clock": "a log by a clock that is off, which was set right",
     "begin": "a log that does not begin at the start",
+    "shuffle": "a log without that of its shuffle (syslog.shuffle)",
     "end": "a log that does not reach the end",
     "layout": "a log of another layout",
     "damaged": "a log that cannot be read",
@@ -73,7 +74,8 @@ class ContainerLogs:
     *place* itself.  Or ``http://HOST:19888``, a history server, which has those that YARN has
     aggregated.  `SpecError` where it is none of these.
 
-    Files of many logs are unpacked in *scratch*, an empty folder that outlives this.  `counts` are the tasks whose logs were asked for, by kind.
+    Files of many logs are unpacked in *scratch*, an empty folder that outlives this.  `counts` are
+    the tasks whose logs were asked for, by kind.
     """
 
     def __init__(self, place: str, scratch: Path) -> None:
@@ -206,16 +208,18 @@ def _copy_logs(folder: _Folder, trace: JobTrace, checked: Path, into: Path) -> K
         return "layout"
     packed = checked / attempt.container_id
     packed.mkdir(parents=True)
-    for log_name in (TASK_LOG, SHUFFLE_LOG):
-        wanted = b"".join(wanted_lines(folder.lines(log_name)))
-        if wanted or log_name == TASK_LOG:
-            (packed / f"{log_name}{PACKED}").write_bytes(gzip.compress(wanted, 1))
+    contents = {
+        name: b"".join(wanted_lines(folder.lines(name))) for name in (TASK_LOG, SHUFFLE_LOG)
+    }
+    if not contents[SHUFFLE_LOG]:
+        del contents[SHUFFLE_LOG]  # it may stand in the other
+    for log_name, content in contents.items():
+        (packed / f"{log_name}{PACKED}").write_bytes(gzip.compress(content, 1))
     ((_, logs),) = attempt_logs(RawLogs(Opener(checked), checked), trace)
     if logs.lacks:
         return logs.lacks
     target = into / attempt.host / attempt.container_id
     target.mkdir(parents=True, exist_ok=True)
-    for path in packed.iterdir():
-        # packed again where the trial is stored
-        (target / path.name.removesuffix(PACKED)).write_bytes(gzip.decompress(path.read_bytes()))
+    for log_name, content in contents.items():
+        (target / log_name).write_bytes(content)  # packed again where the trial is stored
     return "whole" if logs.clock is None else "clock"

@@ -36,7 +36,7 @@ def stored(folder, job, *, separate=True, change=bytes, reduce_change=None):
             if separate:
                 (there / "syslog.shuffle.gz").write_bytes(gzip.compress(changed(b"".join(own))))
             else:
-                main = own + main
+                main = sorted(own + main, key=lambda line: line[:23])
         (there / "syslog.gz").write_bytes(gzip.compress(changed(b"".join(main))))
     return RawLogs(Opener(folder), folder), trace
 

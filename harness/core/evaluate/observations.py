@@ -46,7 +46,8 @@ from harness.core.store import RawLogs, Run
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
 from harness.observe.parsing.task_log import (
-    first_moment,
+    first_event,
+    first_of_shuffle,
     moments_of,
     read_shuffle_log,
     read_task_log,
@@ -87,6 +88,9 @@ def logged_times(
             yield _times_of(logs, attempt, is_compressed=is_compressed)
 
 
+Lack = Literal["", "begin", "shuffle", "end"]
+
+
 class AttemptLogs(NamedTuple):
     """
     What the logs of an attempt say.
@@ -97,7 +101,7 @@ class AttemptLogs(NamedTuple):
 
     task: TaskLog
     shuffle: ShuffleLog | None
-    lacks: Literal["", "begin", "end"]
+    lacks: Lack
     clock: tuple[float, float] | None
 
 
@@ -152,13 +156,16 @@ class _Logs(NamedTuple):
 
     def lines(self) -> Iterator[bytes]:
         """All lines."""
+        raw = self.raw
         for name in self.files:
-            with self.raw.open(name) as lines:
+            with raw.open(name) as lines:
                 yield from lines
 
 
 def _read_logs(main: _Logs, shuffle: _Logs, attempt: TaskAttempt) -> AttemptLogs:
     """Read the logs of *attempt* in their zone, and where that does not do by their clock."""
+    if lack := _lack_at_start(main, shuffle, attempt):
+        return AttemptLogs(TaskLog(), None, lack, None)
     zone = zone_of_log(main, attempt)
     try:
         return _logs_in(zone, None, main, shuffle, attempt)
@@ -176,19 +183,25 @@ def _logs_in(
     shuffle: _Logs,
     attempt: TaskAttempt,
 ) -> AttemptLogs:
-    """What the logs say, in *zone*, and which part they lack."""
+    """What the logs say, in *zone*, and whether they reach the end."""
     task_log = read_task_log(main.lines(), main.source, zone, attempt.window)
     shuffle_log = None
-    begins = [task_log.split_s]
     if attempt.kind == "reduce":
         shuffle_log = read_shuffle_log(shuffle.lines(), shuffle.source, zone, attempt.window)
-        begins = [task_log.shuffle_s, shuffle_log.begin_s]
-    lacks: Literal["", "begin", "end"] = ""
-    if None in begins:
-        lacks = "begin"
-    elif task_log.done_s is None:
-        lacks = "end"
-    return AttemptLogs(task_log, shuffle_log, lacks, clock)
+    return AttemptLogs(task_log, shuffle_log, "end" if task_log.done_s is None else "", clock)
+
+
+def _lack_at_start(main: _Logs, shuffle: _Logs, attempt: TaskAttempt) -> Lack:
+    """Which part the logs of *attempt* lack, by their first events."""
+    first = first_event(main.lines(), main.source)
+    if first is None or first.name != ("split" if attempt.kind == "map" else "shuffle"):
+        return "begin"
+    if attempt.kind == "map":
+        return ""
+    first = first_of_shuffle(shuffle.lines(), shuffle.source)
+    if first is None:
+        return "shuffle"
+    return "" if first.name == "start" else "begin"
 
 
 def _clock_of(main: _Logs, zone: tzinfo, attempt: TaskAttempt) -> tuple[float, float] | None:
@@ -252,7 +265,8 @@ def zone_of_log(log: _Logs, attempt: TaskAttempt) -> tzinfo:
     zone_name = read_zone(log.lines())
     if zone_name:
         return named_zone(zone_name, attempt.host, log.source)
-    return zone_of_start(first_moment(log.lines(), log.source), attempt.start_s)
+    first = first_event(log.lines(), log.source)
+    return zone_of_start(first.at_s if first else None, attempt.start_s)
 
 
 def zone_of_start(local_s: float | None, start_s: float) -> timezone:

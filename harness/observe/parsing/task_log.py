@@ -125,9 +125,14 @@ def moments_of(lines: Iterable[bytes], source: str, zone: tzinfo) -> tuple[float
     return (min(moments), max(moments)) if moments else None
 
 
-def first_moment(lines: Iterable[bytes], source: str) -> float | None:
-    """Seconds since the epoch of the first event of a task, as if its zone were UTC."""
-    return next((event.at_s for event in _TASK_READER.events(lines, source, UTC)), None)
+def first_event(lines: Iterable[bytes], source: str) -> Event | None:
+    """First event of a task, at its moment as if its zone were UTC; `None`: there is none."""
+    return next(_TASK_READER.events(lines, source, UTC), None)
+
+
+def first_of_shuffle(lines: Iterable[bytes], source: str) -> Event | None:
+    """First event of a shuffle, as `first_event` has that of a task."""
+    return next(_SHUFFLE_READER.events(lines, source, UTC), None)
 
 
 def read_task_log(
