@@ -7,7 +7,6 @@ estimated in its place.  Times are seconds, sizes are bytes as they are stored.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from statistics import fmean
@@ -16,6 +15,7 @@ from typing import Any
 from harness.base.documents.wording import count
 from harness.base.hadoop.properties import READ_NAMES
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import plain_value
 from harness.base.records import trace as records
 from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
 from harness.base.text import excerpt
@@ -41,7 +41,7 @@ WANTED = _KEPT.union(*_CLASSES.values())
 
 # Sums over all successful tasks of a kind; a map-only job has its output counted in its maps.
 _COUNTERS: dict[str, tuple[TaskKind, str]] = {
-    "input_bytes": ("map", f"{records.FILE_INPUT_COUNTER}.BYTES_READ"),
+    "input_bytes": ("map", records.BYTES_READ),  # as `bytes_read` has it
     "map_input_records": ("map", f"{records.TASK_COUNTER}.MAP_INPUT_RECORDS"),
     "map_output_records": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
     "map_spilled_records": ("map", f"{records.TASK_COUNTER}.SPILLED_RECORDS"),
@@ -181,7 +181,7 @@ def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
         return dict.fromkeys(_CLASSES)
     classes = dict[str, str | None]()
     for part, (new_name, old_name, switch) in _CLASSES.items():
-        is_new = properties.get(switch, "").strip() == "true"
+        is_new = properties.get(switch, "").strip().lower() == "true"
         names = (new_name, old_name) if is_new else (old_name, new_name)
         values = (properties.get(name, "").strip()[:_LONGEST_NAME] for name in names)
         classes[part] = next(filter(None, values), "")
@@ -214,6 +214,8 @@ def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None],
     for column, (kind, counter) in columns.items():
         total = totals.get(kind, {})
         stated = total.get(counter)
+        if counter == records.BYTES_READ:
+            stated = records.bytes_read(total, trace.num_maps)
         counts[column] = _checked(stated)
         if counts[column] is None and total and column not in optional:
             missing.append(f"{column}: {'no such counter' if stated is None else 'not a count'}")
@@ -232,16 +234,8 @@ def _totals(
     stated = {"map": trace.map_counters, "reduce": trace.reduce_counters}
     if any(stated.values()):
         return {kind: stated[kind] for kind in kinds}, "totals of the job"
-    sums = {kind: _summed(trace, kind) for kind in kinds}
+    sums = {kind: trace.task_counters(kind) for kind in kinds}
     return sums, "sums over the tasks that succeeded" if any(sums.values()) else ""
-
-
-def _summed(trace: JobTrace, kind: TaskKind) -> Mapping[str, int]:
-    """Counters of the tasks of *kind* that succeeded, summed; of one that did twice, the last."""
-    sums = Counter[str]()
-    for attempt in {attempt.task_id: attempt for attempt in trace.succeeded(kind)}.values():
-        sums.update(attempt.counters)
-    return sums
 
 
 def _ratios(
@@ -274,8 +268,8 @@ def _map_output_ratio(
     if ratio is None:
         return None
     if properties is not None:
-        compress = properties.get("mapreduce.map.output.compress", "").strip().lower()
-        if compress != "true":
+        name = "mapreduce.map.output.compress"
+        if plain_value(name, properties.get(name, "")) != "true":
             return 1.0  # more than that only frames the records
     if counts["combine_input_records"] == 0:
         return ratio

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from harness.base.errors import DataError
 from harness.base.hadoop.constants import CHECKSUM_BYTES, LEAST_BLOCK_BYTES, TASK_MEMORY_MB
+from harness.base.hadoop.values import LIMIT, MEMORY
 from harness.base.records.trace import TaskKind
 from harness.base.records.trial import (
     HISTORY,
@@ -27,7 +28,7 @@ from harness.base.records.trial import (
     WorkloadSpec,
 )
 from harness.base.units import MIB
-from harness.catalog.histories import LIMIT, MEMORY, Histories, PastJob
+from harness.catalog.histories import Histories, PastJob
 from harness.clusters.workloads.base import INPUT_TOLERANCE
 
 UNKNOWN = Versions(hadoop="unknown", java="unknown")

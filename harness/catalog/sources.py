@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from harness.base.errors import DataError, HarnessError, ParseError
+from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
+from harness.base.hadoop.values import expanded
 from harness.base.records.trace import JobTrace
 from harness.base.text import printable
 from harness.base.units import format_bytes
@@ -122,7 +124,12 @@ class Files(Source):
             for property_name, element in zip(names, properties, strict=True)
             if property_name.strip() in _WANTED
         ]
-        return read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)
+        stated = read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)
+        if not any("${" in value for value in stated.values()):
+            return stated
+        # What others bring in must be no secret.
+        others = read_properties(SECRETS.clean_conf(text), label)
+        return {name: expanded(value, others) for name, value in stated.items()}
 
 
 def too_large(name: str, most_bytes: int, where: str) -> DataError:

@@ -17,7 +17,7 @@ from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import folder_option, json_option, model_option, results_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def import_histories(
     A SOURCE is a folder of .jhist files with the _conf.xml of each beside it, a copy of Hadoop's
     done tree, or a run, of which the histories and configurations alone are taken.  Jobs of the
     same name and classes are a family: its earlier jobs feed the profile, and 'harness backtest'
-    scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
-    status 6.
+    scores the later ones.  What cannot be used is named with its reason, Tez and Spark applications
+    are counted, and the rest goes on: exit status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
     has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or what YARN
@@ -110,7 +110,7 @@ def import_histories(
     if container_logs is not None:
         answer["logs"] = {"tasks": container_logs.counts.total(), **container_logs.counts}
     present(answer, shown_import(imported, output), as_json=as_json)
-    if imported.left_out:
+    if imported.left_out or imported.applications:
         raise SystemExit(6)
 
 
@@ -143,7 +143,8 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
 
     Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
     ones had run by then.  A model that needs what no history has is not applicable, by the name of
-    that.  Where other models are sealed already, the answer is an analysis of the run.
+    that; where no model is applicable the exit status is 7.  Where other models are sealed already,
+    the answer is an analysis of the run.
 
     \b
     Example:
@@ -157,3 +158,4 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
     document = try_models(imported, models)
     present(document, as_json=as_json)
     show(Note(f"run: {imported.path}"))
+    require_answer(document, imported.path)

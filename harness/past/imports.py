@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from harness.base.documents.document import Document
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
+from harness.base.hadoop.properties import PARALLEL
 from harness.base.records.trial import (
     HISTORY,
     TrialRecord,
@@ -59,13 +60,14 @@ class Imported(NamedTuple):
     A *run* that was made, and why files were *left_out* of it.
 
     Of the *families* each has its name and how many jobs and cells it has, for which use; *notes*
-    are on them.
+    are on them.  *applications* are those, by kind, that are no MapReduce jobs.
     """
 
     run: Run
     families: list[dict[str, Any]]
     notes: list[str]
     left_out: dict[str, str]
+    applications: dict[str, dict[str, Any]]
 
 
 def import_jobs(
@@ -97,12 +99,13 @@ def import_jobs(
     change = change_of_names(plan, names, anonymiser)
     left_out = dict(histories.left_out)
     notes += clock_notes(chain.from_iterable(job.clocks for _, job in plan), changed_name(change))
+    notes += filter(None, [histories.applications.sentence()])
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:
         notes += logs.notes()
         left_out |= logs.left_out
-    return Imported(run, families, notes, left_out)
+    return Imported(run, families, notes, left_out, histories.applications.counted())
 
 
 def changed_name(change: Callable[[bytes], bytes]) -> Callable[[str], str]:
@@ -249,6 +252,16 @@ def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
         yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
         yield f"in {repeats} of {count(len(jobs), 'job')} attempts failed or were killed, and count"
+    options = "mapreduce.reduce.java.opts"
+    if parallel := sum(PARALLEL in job.configuration[options].split() for job in jobs):
+        jobs_text = f"{parallel} of {count(len(jobs), 'job')}"
+        yield (
+            f"the heaps of {jobs_text} are those of the parallel collector: their options name it"
+            " or show Java 8, or their configuration is of a Hadoop before 3.4, which ran on that"
+        )
+    if without := sum(not job.reads_files for job in jobs):
+        jobs_text = f"{without} of {count(len(jobs), 'job')}"
+        yield f"{jobs_text} read no files: what the maps wrote stands for the size"
     if left_out:
         histories = by_number(left_out, "history was", "histories were")
         reason = by_number(left_out, "it", "they")

@@ -17,8 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError, MachineError, SpecError
+from harness.base.hadoop.properties import job_config
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows
 from harness.catalog.histories import PastJob, family_names, read_jobs, with_configuration
 from harness.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.catalog.sources import Files
@@ -39,15 +41,23 @@ from harness.past.imports import (
     import_jobs,
 )
 from harness.tuning.past_basis import basis_of_past_job
+from tests.catalog.cases import unpacked
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
 
 HOUR_MS = 3_600_000
 BYTES = re.compile(rb'("name":"BYTES_READ","displayName":"[^"]*","value":)(\d+)')
+OUTPUT = re.compile(
+    rb'("name":"(?:HDFS_BYTES_READ|MAP_OUTPUT_BYTES|BYTES_WRITTEN)","displayName":"[^"]*","value":)\d+'
+)
 MOMENT = re.compile(rb"(?<![_\d])1795\d{9}(?!\d)")
 FACTOR = b"<name>mapreduce.task.io.sort.factor</name><value>"
 SORT_MB = b"<name>mapreduce.task.io.sort.mb</name><value>"
 CASES = Path(__file__).parent / "data"
+COMPRESSED = b"".join(
+    b"<property><name>mapreduce.%s.compress</name><value>true</value></property>" % part
+    for part in (b"map.output", b"output.fileoutputformat")
+)
 WORDCOUNT = (DATA / "wordcount.jhist").read_bytes()
 
 
@@ -122,7 +132,7 @@ class TestImport:
         """
         It has evidence and a chain, says what it lacks, and its jobs are as their histories say.
         """
-        run, families, notes, left_out = import_jobs([done], target)
+        run, families, notes, left_out, _ = import_jobs([done], target)
 
         manifest, (first, *_) = run.read_manifest(), run.trials().values()
         assert (families, left_out) == (
@@ -176,7 +186,7 @@ class TestImport:
         """
         moment = 1795224626.0 + 4.5 * 3600  # each setting has run once, one twice
 
-        run, _, notes, _ = import_jobs([done], target, until_s=moment)
+        run, _, notes, *_ = import_jobs([done], target, until_s=moment)
 
         started = [record.started_s for record in run.trials().values()]
         assert (len(started), max(started) < moment) == (5, True)
@@ -317,7 +327,7 @@ def imported(place, target):
     The run of the job whose logs are at *place*, what is said of these, and how many are of a kind.
     """
     logs = logs_at(place, target)
-    run, _, notes, left_out = import_jobs([LOGS / "history"], target, logs=logs)
+    run, _, notes, left_out, _ = import_jobs([LOGS / "history"], target, logs=logs)
     assert notes[0] == ONE_JOB
     assert (*notes[1:],) == run.read_manifest().limitations[-len(notes) + 1 :]
     return run, notes[1:], dict(logs.counts), left_out
@@ -473,7 +483,7 @@ class TestClocks:
         """
         Its map ends 8 s behind itself, by the clock of its node: whose phases do not count.
         """
-        run, families, notes, left_out = import_jobs([CASES / "clock"], target)
+        run, families, notes, left_out, _ = import_jobs([CASES / "clock"], target)
 
         (trace,) = run.read_trace(run.trial_ids()[0])
         assert (families[0]["jobs"], left_out) == (1, {})
@@ -514,6 +524,112 @@ class TestClocks:
         assert [*job["missing"]] == ["phases of 2 tasks: the clock of their node is off"]
 
 
+class TestWhatIsRead:
+    """Bytes that Hadoop counts elsewhere, and models that need less than others."""
+
+    @pytest.mark.process
+    def test_of_hive(self, tmp_path, target, capsys):
+        """
+        Its format counts none: import, models, catalog and tuning read the file system's counter.
+        """
+        case = unpacked("zero-input-counter-hive", tmp_path)
+        imported = import_jobs([case], target)
+
+        backtest(imported.run)
+
+        sizes = {trial.cell.workload.input_bytes for trial in imported.run.read_plan()}
+        assert (imported.families[0]["scored"], min(sizes)) == (2, 16_777_335)
+        predictions = imported.run.read_predictions()
+        for model in ("whatif-mr2", "ernest", "nearest"):
+            assert all(answer.job_s for answer in predictions[model])
+        catalog = str(tmp_path / "catalog")
+        assert main(["catalog", "add", str(case), "--catalog", catalog]) == 0
+        assert main(["catalog", "list", "--catalog", catalog]) == 0
+        assert " 64 MiB " in capsys.readouterr().out
+        (row, *_) = family_rows(Catalog(tmp_path / "catalog").table())
+        assert row["least_input_bytes"] == 16_777_335
+        assert basis_of_past_job(Catalog(tmp_path / "catalog"), "job_1425400000103_0001").base
+
+    @pytest.mark.process
+    def test_models_of_whole_jobs_need_no_more(self, done, target):
+        """
+        Of a compression nobody knows the ratio: What-If lacks statistics, and the others answer.
+        """
+        for path in done.rglob("*_conf.xml"):
+            data = path.read_bytes().replace(b"</configuration>", COMPRESSED + b"</configuration>")
+            path.write_bytes(data)
+
+        run = import_jobs([done], target).run
+        backtest(run, ["whatif-mr2", "ernest", "nearest"])
+
+        predictions = run.read_predictions()
+        assert all(answer.not_applicable for answer in predictions["whatif-mr2"])
+        answers = predictions["ernest"] + predictions["nearest"]
+        assert {(answer.not_applicable, answer.body_s) for answer in answers} == {((), None)}
+        assert all(answer.job_s == answer.published_s > 0 for answer in answers)
+        assert "the whole job as the profiled jobs took it" in answers[0].warnings[-1]
+        scored = [row for row in run.read_scores().scores if row.quantity == "job_s"]
+        assert {row.model for row in scored} == {"ernest", "nearest"}
+
+    def test_size_of_what_reads_no_files(self, tmp_path, target):
+        """
+        What its maps wrote; the run says so.
+        """
+        for number in range(3):
+            put(tmp_path / "jobs", number, history=(DATA / "teragen.jhist").read_bytes())
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        assert run.read_plan()[0].cell.workload.input_bytes == 6_000_000
+        assert "3 of 3 jobs read no files" in " ".join(run.read_manifest().limitations)
+
+
+class TestValues:
+    """Of jobs that have run they are what Hadoop made of them."""
+
+    def test_of_other_clusters(self, tmp_path, target):
+        """
+        An f behind a number, hexadecimal digits, no limit, and a word that is no truth.
+        """
+        run, families, _, left_out = import_jobs([unpacked("values", tmp_path)], target)
+
+        cells = {t.cell.workload.name: t.cell.configuration for t in run.read_plan()}
+        spilled, hexadecimal, unlimited, word = (cells[family["family"]] for family in families)
+        assert left_out == {}
+        assert spilled["mapreduce.map.sort.spill.percent"] == "0.8"
+        assert hexadecimal["mapreduce.task.io.sort.mb"] == "100"
+        limit = "mapreduce.job.running.map.limit"  # of the slots that the job was seen to have
+        assert unlimited[limit] == spilled[limit] == "1"
+        assert "mapreduce.map.output.compress" not in word
+        assert job_config(word) == job_config(unlimited)
+
+    def test_variables_and_heaps_of_java_8(self, tmp_path, target):
+        """
+        Options that name others of the file, and those that the administrator sets before them.
+        """
+        options = {
+            b"mapreduce.reduce.java.opts": b"-Xmx${heap.mb}m -Dpassword=x",
+            b"mapreduce.admin.reduce.child.java.opts": b"-XX:NewRatio=8 -XX:MaxPermSize=64m",
+            b"heap.mb": b"819",
+        }
+        conf = re.sub(rb"<name>mapreduce.reduce.java.opts</name>.*?</property>",
+                      b"<name>x</name></property>", CONF)  # fmt: skip
+        rows = [
+            b"<property><name>%s</name><value>%s</value></property>" % pair
+            for pair in options.items()
+        ]
+        conf = conf.replace(b"</configuration>", b"".join(rows) + b"</configuration>")
+        put(tmp_path / "jobs", 1, conf=conf)
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        (trial,) = run.read_plan()
+        stated = trial.cell.configuration["mapreduce.reduce.java.opts"]
+        assert stated == "-XX:NewRatio=8 -Xmx819m -XX:+UseParallelGC"
+        assert job_config(trial.cell.configuration).reduce_heap_bytes == 790 * 2**20
+        assert "heaps of 1 of 1 job " in " ".join(run.read_manifest().limitations)
+
+
 class TestWhatCannotBeUsed:
     """Each is named with its reason, and the rest goes on."""
 
@@ -527,8 +643,8 @@ class TestWhatCannotBeUsed:
             put(folder, 12, change=lambda h: re.sub(rb'"counts":\[[^]]*\]', b'"counts":[]', h)):
                 "it has no counters",
             put(folder, 13, change=lambda h: h[:3000]): "not the schema",
-            put(folder, 14, size=0, change=lambda h: h.replace(b"HDFS_BYTES", b"FILE_BYTES")):
-                "its maps read no bytes",
+            put(folder, 14, size=0, change=lambda h: OUTPUT.sub(rb"\g<1>0", h)):
+                "its maps read no bytes and wrote none",
             put(folder, 15, conf=b"<configuration>"): "not XML",
             put(folder, 16, conf=CONF.replace(SORT_MB + b"1<", SORT_MB + b"x<")):
                 "mapreduce.task.io.sort.mb = 'x' is not a whole number",
@@ -561,7 +677,7 @@ class TestWhatCannotBeUsed:
         """
         renamed = put(tmp_path / "jobs", 21).rename(tmp_path / "jobs" / "terasort.jhist")
 
-        run, _, _, left_out = import_jobs([tmp_path / "jobs"], target)
+        run, _, _, left_out, _ = import_jobs([tmp_path / "jobs"], target)
 
         (record,) = run.trials().values()
         assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})

@@ -28,7 +28,6 @@ from harness.base.records.tasks import (
     UnitTimes,
 )
 from harness.base.records.trace import (
-    FILE_INPUT_COUNTER,
     MOST_CLOCK_S,
     JobTrace,
     TaskAttempt,
@@ -62,7 +61,6 @@ from harness.observe.profiling.task_times import (
     recorded_times,
 )
 
-BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 TASK_LOG = "syslog"
 SHUFFLE_LOG = "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
@@ -370,7 +368,7 @@ def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     """Input of one job: as *planned*, or what its counters say where an earlier job wrote it."""
-    input_bytes = trace.counters.get(BYTES_READ, 0)
+    input_bytes = trace.input_bytes
     map_count = trace.num_maps
     is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
     if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):
