@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.api.run import Run
@@ -157,8 +158,9 @@ def import_histories(
 
     *sources* are folders of job histories, done trees or runs.  The first *profile_share* of the
     jobs of each family feed its profile, or those submitted before *profile_until* (UTC, unless it
-    has a zone).  *logs* are those of the tasks: a folder, or the address of a history server; not
-    where jobs are stored without names (*anonymise*).  `DataError`: nothing can be used.
+    has a zone).  *logs* are those of the tasks: a folder, a file of many, or the address of a
+    history server; not where jobs are stored without names (*anonymise*).  `DataError`: nothing can
+    be used.
     """
     import pandas as pd
 
@@ -169,15 +171,16 @@ def import_histories(
     if profile_until is not None:
         zone = profile_until.tzinfo or UTC
         until_s = profile_until.replace(tzinfo=zone).timestamp()
-    imported = import_jobs(
-        sources,
-        Path(into),
-        share=profile_share,
-        until_s=until_s,
-        logs=ContainerLogs(logs) if logs else None,
-        command="harness.import_histories(...)",
-        anonymiser=_anonymiser if anonymise else None,
-    )
+    with TemporaryDirectory(prefix="harness-logs-") as scratch:
+        imported = import_jobs(
+            sources,
+            Path(into),
+            share=profile_share,
+            until_s=until_s,
+            logs=ContainerLogs(logs, Path(scratch)) if logs else None,
+            command="harness.import_histories(...)",
+            anonymiser=_anonymiser if anonymise else None,
+        )
     return Import(
         run=Run(Evaluation.of(imported.run)),
         families=pd.DataFrame(imported.families),

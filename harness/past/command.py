@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -45,7 +46,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 @click.option(
     "--logs",
     metavar="PLACE",
-    help="Logs of their tasks: a folder, or http://HISTORYSERVER:19888.",
+    help="Logs of their tasks: a folder, a file of many, or http://HISTORYSERVER:19888.",
 )
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
@@ -68,13 +69,15 @@ def import_histories(
     are counted, and the rest goes on: exit status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
-    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
-    history server with what YARN has aggregated.
+    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or what YARN
+    has aggregated or 'yarn logs' printed, or is a history server.  Logs that are not whole are
+    counted by what they lack, and not used.
 
     \b
     Example:
         harness import done/2026/11 -o results/november
         harness import done --logs http://history:19888 -o results/november
+        harness import done --logs yarn-logs.txt -o results/november
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.base.hadoop.secrets import SECRETS
@@ -92,16 +95,20 @@ def import_histories(
 
     anonymous_command = "harness import SOURCE... --anonymise"  # paths may name somebody
     typed_command = SECRETS.clean(shlex.join(["harness", *sys.argv[1:]]))
-    imported = import_jobs(
-        sources,
-        output,
-        share=share,
-        until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
-        logs=ContainerLogs(logs) if logs else None,
-        command=anonymous_command if anonymise else typed_command,
-        anonymiser=anonymiser if anonymise else None,
-    )
+    with TemporaryDirectory(prefix="harness-logs-") as scratch:
+        container_logs = ContainerLogs(logs, Path(scratch)) if logs else None
+        imported = import_jobs(
+            sources,
+            output,
+            share=share,
+            until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
+            logs=container_logs,
+            command=anonymous_command if anonymise else typed_command,
+            anonymiser=anonymiser if anonymise else None,
+        )
     answer = {**imported._asdict(), "run": imported.run.path}
+    if container_logs is not None:
+        answer["logs"] = {"tasks": container_logs.counts.total(), **container_logs.counts}
     present(answer, shown_import(imported, output), as_json=as_json)
     if imported.left_out or imported.applications:
         raise SystemExit(6)

@@ -103,7 +103,7 @@ def import_jobs(
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:
-        notes.append(run.read_manifest().limitations[-1])
+        notes += logs.notes()
         left_out |= logs.left_out
     return Imported(run, families, notes, left_out, histories.applications.counted())
 
@@ -147,20 +147,10 @@ def write_run(
                 run.write_plan(trial for trial, _ in plan)
                 python = sys.version.split()[0]
                 run.update_manifest(harness=__version__, python=python, versions=UNKNOWN, **facts)
-                logged = 0
-                tasks = 0
                 for planned in plan:
-                    job_logged, job_tasks = write_trial(run, planned, change, logs)
-                    logged += job_logged
-                    tasks += job_tasks
-                if logs is not None and not logged:
-                    what = f"none of {count(tasks, 'task')} has a log there that can be read"
-                    fix = "it needs container_.../syslog below it; a server, aggregated logs"
-                    raise DataError(what, where="--logs", fix=fix)
+                    write_trial(run, planned, change, logs)
                 if logs is not None:
-                    verb = by_number(tasks - logged, "has", "have")
-                    limit = f"{tasks - logged} of {count(tasks, 'task')} {verb} no log"
-                    run.update_manifest(limitations=(*run.read_manifest().limitations, limit))
+                    add_limits_of_logs(run, logs)
                 run.finish()
             sync_tree(run.path)
             rename_durably(run.path, target)
@@ -169,25 +159,30 @@ def write_run(
     return Run(target)
 
 
+def add_limits_of_logs(run: Run, logs: ContainerLogs) -> None:
+    """Note in the manifest what the *logs* of a run lack; `DataError` where there are none."""
+    if not logs.has_any:
+        what = f"none of {count(logs.counts.total(), 'task')} has a log there that can be read"
+        fix = "it needs container_.../syslog below it, or aggregated logs; so does a server"
+        raise DataError(what, where="--logs", fix=fix)
+    run.update_manifest(limitations=(*run.read_manifest().limitations, *logs.notes()))
+
+
 def write_trial(
     run: Run,
     planned: Planned,
     change: Callable[[bytes], bytes],
     logs: ContainerLogs | None,
-) -> tuple[int, int]:
-    """Write what was *planned* into *run*; how many of its tasks have logs, how many it has."""
+) -> None:
+    """Write what was *planned* into *run*, with the *logs* of its tasks."""
     trial, job = planned
     folder = run.start_trial(trial)
     names = ("job-0-history.jhist", "job-0-conf.xml")
     files = job.files()
     for name, data in zip(names, files, strict=True):
         (folder.raw / name).write_bytes(change(data))
-    logged = 0
-    tasks = 0
     if logs is not None:
-        trace = job.trace()
-        tasks = len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
-        logged = logs.copy(trace, folder.raw / "containers")
+        logs.copy(job.trace(), folder.raw / "containers")
     record = TrialRecord(
         trial=trial,
         state="done",
@@ -200,7 +195,6 @@ def write_trial(
     )
     folder.commit(record)
     remake_trace(run, record)
-    return logged, tasks
 
 
 def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:

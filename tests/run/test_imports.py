@@ -27,12 +27,14 @@ from harness.catalog.sources import Files
 from harness.cli import main
 from harness.cli.console.asked import asked_anew
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.observations import logged_times
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.pseudonyms import Pseudonyms
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
+from harness.past.container_logs import ContainerLogs
 from harness.past.fill import fill
 from harness.past.imports import (
     backtest,
@@ -237,8 +239,11 @@ class TestImport:
         manifest, trial_id = run.read_manifest(), run.trial_ids()[0]
         raw = run.raw(trial_id)
         logs = [name for name in raw.names() if name.endswith("/syslog")]
-        assert manifest.limitations[-1] == "15 of 25 tasks have no log"
-        assert len(logs) == 2
+        assert manifest.limitations[-2:] == (
+            "5 of 25 tasks have a log without that of its shuffle (syslog.shuffle)",
+            "15 of 25 tasks have no log",
+        )
+        assert len(logs) == 1
         with raw.open(logs[0]) as stream:
             stored = stream.read()
         assert b"Finished spill 0" in stored
@@ -248,7 +253,7 @@ class TestImport:
         assert main([*words[:3], str(target) + "-1", *words[4:]]) == 6
         assert "it is damaged" in capsys.readouterr().err
         assert main([*words[:3], str(target) + "-2", "--logs", "nowhere"]) == 2
-        assert "neither a folder nor the address of a history server" in capsys.readouterr().err
+        assert "is neither logs nor the address of a history server" in capsys.readouterr().err
         assert main([*words, "--anonymise"]) == 2
         assert main([*words[:3], str(target) + "-3", "--logs", "http://127.0.0.1:9"]) == 7
         assert "none of 25 tasks has a log there" in capsys.readouterr().err
@@ -294,6 +299,183 @@ class TestImport:
         assert (len(run.trials()), run.check_evidence()) == (5, True)
 
 
+LOGS = CASES / "logs"
+MAP_LOG = "container_1795351731993_0010_01_000002/syslog"
+STAMP = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", re.MULTILINE)
+ONE_JOB = "terasort: it is one job, so no model can be scored on it; it has a profile"
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """
+    A copy of the logs of a map and of a reduce, which are all tasks of their job.
+    """
+    return Path(shutil.copytree(LOGS / "plain", tmp_path / "plain"))
+
+
+def logs_at(place, target):
+    """
+    The logs at *place*, unpacked beside *target* where they are in one file.
+    """
+    scratch = target.parent.parent / f"unpacked-{target.name}"
+    scratch.mkdir(exist_ok=True)
+    return ContainerLogs(str(place), scratch)
+
+
+def imported(place, target):
+    """
+    The run of the job whose logs are at *place*, what is said of these, and how many are of a kind.
+    """
+    logs = logs_at(place, target)
+    run, _, notes, left_out, _ = import_jobs([LOGS / "history"], target, logs=logs)
+    assert notes[0] == ONE_JOB
+    assert (*notes[1:],) == run.read_manifest().limitations[-len(notes) + 1 :]
+    return run, notes[1:], dict(logs.counts), left_out
+
+
+def times_in(run):
+    """
+    Times of tasks that the logs of a run tell.
+    """
+    (trace,) = run.read_trace(run.trial_ids()[0])
+    return [*logged_times(run.raw(run.trial_ids()[0]), trace, is_compressed=False)]
+
+
+class TestLogs:
+    """A log counts by what was read of it."""
+
+    @pytest.mark.parametrize("place", ["plain", "yarn-logs.txt", "tfile", "ifile"])
+    def test_whole_logs(self, place, target):
+        """
+        As nodes keep them, as yarn logs prints them, and as YARN aggregates them: the same times.
+        """
+        run, notes, counts, left_out = imported(LOGS / place, target)
+
+        whole = imported(LOGS / "plain", target.with_name("other"))[0]
+        assert (notes, counts, left_out) == (["0 of 2 tasks have no log"], {"whole": 2}, {})
+        assert len(times_in(run)) == 2
+        assert times_in(run) == times_in(whole)
+
+    def test_one_file_of_a_node(self, target):
+        """
+        It has the logs of the tasks that ran there.
+        """
+        _, notes, counts, _ = imported(LOGS / "tfile/worker1_45454", target)
+
+        assert notes == ["1 of 2 tasks has no log"]
+        assert counts == {"whole": 1, "none": 1}
+
+    def test_head_is_lost(self, plain, target):
+        """
+        The last two lines, as mapreduce.task.userlog.limit.kb leaves them: nothing of it is used.
+        """
+        for path in plain.glob("*/syslog"):
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[-2:]))
+
+        run, notes, counts, left_out = imported(plain, target)
+
+        assert notes == [
+            "2 of 2 tasks have a log that does not begin at the start",
+            "0 of 2 tasks have no log",
+        ]
+        assert (counts, left_out, times_in(run)) == ({"begin": 2}, {}, [])
+        assert not any("containers" in name for name in run.raw(run.trial_ids()[0]).names())
+
+    @pytest.mark.parametrize("names", [["syslog.1", "syslog"], ["syslog.2", "syslog.1", "syslog"]])
+    def test_rolled_over(self, names, plain, target):
+        """
+        Its parts are joined, the highest number first, an empty one as well.
+        """
+        lines = (plain / MAP_LOG).read_bytes().splitlines(keepends=True)
+        for number, name in enumerate(names):
+            part = lines[14 * number : 14 * number + 14]  # 28 lines are two parts
+            (plain / MAP_LOG).with_name(name).write_bytes(b"".join(part))
+
+        run, _, counts, _ = imported(plain, target)
+
+        whole = imported(LOGS / "plain", target.with_name("other"))[0]
+        assert counts == {"whole": 2}
+        assert times_in(run) == times_in(whole)
+
+    def test_rolled_with_a_gap(self, plain, target):
+        """
+        What is older than a number that is missing does not join what is newer.
+        """
+        (plain / MAP_LOG).rename((plain / MAP_LOG).with_name("syslog.2"))
+        (plain / MAP_LOG).write_bytes(b"2026-11-22 12:51:47,245 INFO [main] a.B: the last line\n")
+
+        _, notes, counts, _ = imported(plain, target)
+
+        assert counts == {"begin": 1, "whole": 1}
+        assert notes[0] == "1 of 2 tasks has a log that does not begin at the start"
+
+    def test_end_is_lost(self, plain, target):
+        """
+        Of a task that has succeeded.
+        """
+        lines = (plain / MAP_LOG).read_bytes().splitlines(keepends=True)
+        (plain / MAP_LOG).write_bytes(b"".join(lines[:-3]))
+
+        _, notes, counts, _ = imported(plain, target)
+
+        assert counts == {"end": 1, "whole": 1}
+        assert notes[0] == "1 of 2 tasks has a log that does not reach the end"
+
+    @pytest.mark.parametrize("stamp", [b"26/11/22 12:51:46", b"12:51:46.123"])
+    def test_another_layout(self, stamp, plain, target):
+        """
+        Its moments cannot be read, and it is no log of Hadoop's that is damaged.
+        """
+        (plain / MAP_LOG).write_bytes(STAMP.sub(stamp, (plain / MAP_LOG).read_bytes()))
+
+        _, notes, counts, left_out = imported(plain, target)
+
+        assert notes[0] == "1 of 2 tasks has a log of another layout"
+        assert (counts, left_out) == ({"layout": 1, "whole": 1}, {})
+
+    def test_empty_and_damaged(self, plain, target):
+        """
+        The one is none; the other is named with its reason.
+        """
+        log = (plain / MAP_LOG).read_bytes()
+        (plain / MAP_LOG).write_bytes(log.replace(b"Spilling map output\n", b"\n", 1))
+        for path in plain.glob("*3/syslog*"):
+            path.write_bytes(b"")
+
+        with pytest.raises(DataError, match="none of 2 tasks has a log there that can be read"):
+            imported(plain, target)
+
+        logs = logs_at(plain, target)
+        with pytest.raises(DataError):
+            import_jobs([LOGS / "history"], target, logs=logs)
+        assert logs.counts == {"damaged": 1, "none": 1}
+        assert "out of order" in logs.left_out[str((plain / MAP_LOG).parent)]
+
+    def test_file_that_is_none_of_these(self, target, capsys):
+        """
+        It is refused before anything is read; a damaged one is named.
+        """
+        history = next((LOGS / "history").glob("*.jhist"))
+        words = ["import", str(LOGS / "history"), "-o", str(target), "--logs"]
+
+        assert main([*words, str(history)]) == 2
+        assert "is neither logs nor the address" in capsys.readouterr().err
+        damaged = target.with_name("worker1_45454")
+        target.parent.mkdir()
+        damaged.write_bytes((LOGS / "tfile/worker1_45454").read_bytes()[:-30])
+        logs = logs_at(damaged, target)
+        assert "it has no end" in logs.left_out[str(damaged)]
+
+    def test_counts_are_in_json(self, target, capsys):
+        """
+        By kind, beside the notes.
+        """
+        words = ["import", str(LOGS / "history"), "-o", str(target), "--json", "--logs"]
+
+        assert main([*words, str(LOGS / "tfile/worker1_45454")]) == 0
+        assert json.loads(capsys.readouterr().out)["logs"] == {"tasks": 2, "whole": 1, "none": 1}
+
+
 class TestClocks:
     """A node whose clock is off costs the phases of its tasks, and no job."""
 
@@ -301,7 +483,7 @@ class TestClocks:
         """
         Its map ends 8 s behind itself, by the clock of its node: whose phases do not count.
         """
-        run, families, notes, left_out = import_jobs([CASES / "clock"], target)
+        run, families, notes, left_out, _ = import_jobs([CASES / "clock"], target)
 
         (trace,) = run.read_trace(run.trial_ids()[0])
         assert (families[0]["jobs"], left_out) == (1, {})
