@@ -15,6 +15,7 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from harness.base.errors import ClusterError, HarnessError, ParseError, SpecError
+from harness.base.hadoop.values import expanded
 from harness.base.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.base.text import excerpt, printable
 from harness.catalog.jobs import WANTED
@@ -260,7 +261,8 @@ class _ServedJob(Source):
             # A server writes what looks like a number, or a truth, as that.
             text = value if isinstance(value, str) else json.dumps(value)
             texts[name] = text.encode(errors="replace").decode()  # halves of pairs stay out
-        return texts
+        whole_texts = {name: str(value) for name, value in properties.items()}
+        return {name: expanded(text, whole_texts) for name, text in texts.items()}
 
     def _counters(self) -> dict[str, dict[str, int]]:
         """Counters of the whole job, and of its maps and its reduces."""

@@ -54,8 +54,7 @@ def fill(
     with catalog.lock():
         stored_keys = set[str]()
         if catalog.batches():
-            for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
-                stored_keys.update(column.to_pylist())
+            stored_keys = catalog.known_keys()
         sources = _new_sources(places, stored_keys, filled)
         rows = _new_rows(sources, processes, filled)
         while batch := list(islice(rows, _BATCH_ROWS)):
