@@ -26,10 +26,12 @@ from harness.base.records.trace import (
     FILE_SYSTEM_COUNTER,
     TASK_COUNTER,
     JobTrace,
+    NodeClock,
     TaskKind,
 )
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
+from harness.catalog.applications import Applications
 from harness.catalog.families import STAGE, families, stem
 from harness.catalog.jobs import WANTED, past_job
 from harness.catalog.places import list_sources
@@ -62,8 +64,9 @@ class PastJob:
 
     *family* is the catalog's, of a rule or of its name without numbers and its program.
     *configuration* is what models read of it, with its memory; *at_once* the most of its tasks of
-    each kind that ran at one moment; *has_repeats* whether attempts failed or were killed.  The
-    *input_bytes* of a job that *reads_files* are what its maps read, of another what they wrote.
+    each kind that ran at one moment; *has_repeats* whether attempts failed or were killed; *clocks*
+    those of nodes that are off.  The *input_bytes* of a job that *reads_files* are what its maps
+    read, of another what they wrote.
     """
 
     source: Files
@@ -78,6 +81,7 @@ class PastJob:
     at_once: Mapping[TaskKind, int]
     hosts: frozenset[str]
     has_repeats: bool
+    clocks: tuple[NodeClock, ...] = ()
     reads_files: bool = True
 
     def trace(self) -> JobTrace:
@@ -95,12 +99,13 @@ class Histories(NamedTuple):
     """
     Past *jobs* in the order of their submission, and why files were *left_out*, by file.
 
-    *where* are the places at which they lie.
+    *where* are the places at which they lie, with *applications* that are no such jobs.
     """
 
     jobs: list[PastJob]
     left_out: dict[str, str]
     where: str
+    applications: Applications
 
     def reasons(self) -> list[str]:
         """Say why the first files were left out."""
@@ -114,10 +119,11 @@ def find_jobs(
     rules: Mapping[str, str] | None = None,
 ) -> Histories:
     """Read the jobs at *places* as `read_jobs` does; `DataError`: there is none."""
-    jobs, left_out = read_jobs(places, only, rules)
-    histories = Histories(jobs, left_out, ", ".join(map(str, places)))
+    applications = Applications()
+    jobs, left_out = read_jobs(places, only, applications, rules)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
     if not jobs:
-        reasons = histories.reasons()
+        reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
         fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
         raise DataError(what, where=histories.where, fix=fix)
@@ -127,13 +133,15 @@ def find_jobs(
 def read_jobs(
     places: Iterable[str | Path],
     only: Collection[str] = (),
+    applications: Applications | None = None,
     rules: Mapping[str, str] | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Families
-    are those of *rules*, or their own.
+    A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
+    that are no MapReduce jobs are counted in *applications*.  Families are those of *rules*, or
+    their own.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -142,7 +150,7 @@ def read_jobs(
         """Whether the job is one of *only*, or all are wanted."""
         return not only or job_id in only
 
-    listed = (list_sources(place, left_out.__setitem__) for place in places)
+    listed = (list_sources(place, left_out.__setitem__, applications) for place in places)
     for source in chain.from_iterable(listed):
         id_match = JOB.match(source.key)  # the files of a run have no id in their names
         if id_match and not is_wanted(id_match[0]):
@@ -212,6 +220,7 @@ def job_of(
         at_once={kind: row[f"{kind}_slots"] for kind in KINDS},
         hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
         has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
+        clocks=trace.clocks,
         reads_files=trace.input_bytes > 0,
     )
 

@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 from urllib.parse import unquote_plus
 
+from harness.base.documents.wording import count
 from harness.base.hadoop.properties import READ_NAMES
 from harness.base.hadoop.slots import KINDS
 from harness.base.hadoop.values import plain_value
@@ -162,6 +163,8 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
     if properties is None:
         reason = problem or "no job configuration beside the history"
         missing.append(f"classes and properties: {excerpt(reason, 200)}")
+    if dropped := sum(clock.tasks for clock in trace.clocks if not clock.moved):
+        missing.append(f"phases of {count(dropped, 'task')}: the clock of their node is off")
     counts, counters_from = _counts(trace, missing)
     return {
         **{field: getattr(trace, field) for field in _TRACED},

@@ -53,7 +53,8 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     Add the jobs of SOURCE: a folder with .jhist and _conf.xml files below it, or a run.
 
     A SOURCE may also be such a folder in HDFS, hdfs:/PATH in the cluster of HADOOP_CONF_DIR or
-    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.
+    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.  Applications of Tez and
+    Spark are counted and left out; a history server knows none: name the ResourceManager, too.
 
     What the catalog knows is not read again.  What cannot be read is named with its reason, and the
     rest goes on: exit status 6.
@@ -80,9 +81,14 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     show_parts(*shown_left_out(filled.left_out, filled.left_out_files))
     counts = (filled.added, filled.incomplete, filled.known, filled.left_out_files)
     shown = Rows(("added", "of them incomplete", "known", "left out"), [counts])
-    answer = {**vars(filled), "left_out": dict(filled.left_out)}
-    present(answer, [shown], as_json=as_json)
-    if filled.left_out_files:
+    others = filled.applications
+    answer = {
+        **vars(filled),
+        "left_out": dict(filled.left_out),
+        "applications": others.counted(),
+    }
+    present(answer, [shown, *map(Note, filter(None, [others.sentence()]))], as_json=as_json)
+    if filled.left_out_files or others:
         raise SystemExit(6)
 
 

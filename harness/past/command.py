@@ -22,7 +22,7 @@ from harness.cli.console.options import (
     results_option,
     rules_option,
 )
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def import_histories(
     A SOURCE is a folder of .jhist files with the _conf.xml of each beside it, a copy of Hadoop's
     done tree, or a run, of which the histories and configurations alone are taken.  Jobs of the
     same name and classes are a family: its earlier jobs feed the profile, and 'harness backtest'
-    scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
-    status 6.
+    scores the later ones.  What cannot be used is named with its reason, Tez and Spark applications
+    are counted, and the rest goes on: exit status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
     has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
@@ -113,7 +113,7 @@ def import_histories(
     )
     answer = {**imported._asdict(), "run": imported.run.path}
     present(answer, shown_import(imported, output), as_json=as_json)
-    if imported.left_out:
+    if imported.left_out or imported.applications:
         raise SystemExit(6)
 
 
@@ -146,7 +146,8 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
 
     Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
     ones had run by then.  A model that needs what no history has is not applicable, by the name of
-    that.  Where other models are sealed already, the answer is an analysis of the run.
+    that; where no model is applicable the exit status is 7.  Where other models are sealed already,
+    the answer is an analysis of the run.
 
     \b
     Example:
@@ -160,3 +161,4 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
     document = try_models(imported, models)
     present(document, as_json=as_json)
     show(Note(f"run: {imported.path}"))
+    require_answer(document, imported.path)

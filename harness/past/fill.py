@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from harness.base.errors import DataError
+from harness.catalog.applications import Applications
 from harness.catalog.catalog import Catalog
 from harness.catalog.jobs import Row
 from harness.catalog.places import list_sources
@@ -26,13 +27,18 @@ _MOST_REASONS = 1000
 
 @dataclass
 class Filled:
-    """What became of the histories; *left_out* are files with the reason, 1000 at most."""
+    """
+    What became of the histories; *left_out* are files with the reason, 1000 at most.
+
+    *applications* are those beside them that are no MapReduce jobs.
+    """
 
     added: int = 0
     incomplete: int = 0
     known: int = 0
     left_out_files: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
+    applications: Applications = field(default_factory=Applications)
 
     def leave_out(self, file: str, reason: str) -> None:
         """Note a file that cannot be read, and go on."""
@@ -70,6 +76,8 @@ def fill(
             file, reason = filled.left_out[0]
             what = f"none of {filled.left_out_files} job histories can be read: {reason}"
             fix = f"look at {file}"
+        if filled.applications:
+            what = f"{what}; {filled.applications.sentence()}"
         raise DataError(what, where=", ".join(map(str, places)), fix=fix)
     return filled
 
@@ -78,7 +86,7 @@ def _new_sources(
     places: Sequence[str | Path], stored_keys: set[str], filled: Filled
 ) -> Iterator[Source]:
     """Sources at *places* whose key is not among *stored_keys*, each once; *filled* counts both."""
-    listed = (list_sources(place, filled.leave_out) for place in places)
+    listed = (list_sources(place, filled.leave_out, filled.applications) for place in places)
     seen_keys = set(stored_keys)
     for source in chain.from_iterable(listed):
         if source.key in seen_keys:

@@ -36,6 +36,7 @@ from harness.core.run.secrets import user_secrets
 from harness.core.store import Run, Store, os_error_as_machine_error
 from harness.core.store.traces import remake_trace
 from harness.models import MODELS
+from harness.observe.parsing.clocks import clock_notes
 from harness.observe.storage.files import exclusive_lock, remove_tree, rename_durably, sync_tree
 from harness.past.container_logs import ContainerLogs
 
@@ -59,13 +60,14 @@ class Imported(NamedTuple):
     A *run* that was made, and why files were *left_out* of it.
 
     Of the *families* each has its name and how many jobs and cells it has, for which use; *notes*
-    are on them.
+    are on them.  *applications* are those, by kind, that are no MapReduce jobs.
     """
 
     run: Run
     families: list[dict[str, Any]]
     notes: list[str]
     left_out: dict[str, str]
+    applications: dict[str, dict[str, Any]]
 
 
 def import_jobs(
@@ -98,12 +100,19 @@ def import_jobs(
     plan, families, notes = plan_histories(histories, names, share, until_s, tracing)
     change = change_of_names(plan, names, anonymiser)
     left_out = dict(histories.left_out)
+    notes += clock_notes(chain.from_iterable(job.clocks for _, job in plan), changed_name(change))
+    notes += filter(None, [histories.applications.sentence()])
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:
         notes.append(run.read_manifest().limitations[-1])
         left_out |= logs.left_out
-    return Imported(run, families, notes, left_out)
+    return Imported(run, families, notes, left_out, histories.applications.counted())
+
+
+def changed_name(change: Callable[[bytes], bytes]) -> Callable[[str], str]:
+    """What *change* makes of a name, as of one in a file."""
+    return lambda name: change(name.encode()).decode(errors="replace")
 
 
 def change_of_names(

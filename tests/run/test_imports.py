@@ -9,6 +9,7 @@ import re
 import shutil
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,7 @@ OUTPUT = re.compile(
 MOMENT = re.compile(rb"(?<![_\d])1795\d{9}(?!\d)")
 FACTOR = b"<name>mapreduce.task.io.sort.factor</name><value>"
 SORT_MB = b"<name>mapreduce.task.io.sort.mb</name><value>"
+CASES = Path(__file__).parent / "data"
 COMPRESSED = b"".join(
     b"<property><name>mapreduce.%s.compress</name><value>true</value></property>" % part
     for part in (b"map.output", b"output.fileoutputformat")
@@ -128,7 +130,7 @@ class TestImport:
         """
         It has evidence and a chain, says what it lacks, and its jobs are as their histories say.
         """
-        run, families, notes, left_out = import_jobs([done], target)
+        run, families, notes, left_out, _ = import_jobs([done], target)
 
         manifest, (first, *_) = run.read_manifest(), run.trials().values()
         assert (families, left_out) == (
@@ -182,7 +184,7 @@ class TestImport:
         """
         moment = 1795224626.0 + 4.5 * 3600  # each setting has run once, one twice
 
-        run, _, notes, _ = import_jobs([done], target, until_s=moment)
+        run, _, notes, *_ = import_jobs([done], target, until_s=moment)
 
         started = [record.started_s for record in run.trials().values()]
         assert (len(started), max(started) < moment) == (5, True)
@@ -290,6 +292,54 @@ class TestImport:
         assert [name for name in names if any(name.encode() in text for text in texts)] == []
         assert {trial.cell.workload.name for trial in run.read_plan()} == {"job-1"}
         assert (len(run.trials()), run.check_evidence()) == (5, True)
+
+
+class TestClocks:
+    """A node whose clock is off costs the phases of its tasks, and no job."""
+
+    def test_the_job_counts_and_it_is_said(self, target):
+        """
+        Its map ends 8 s behind itself, by the clock of its node: whose phases do not count.
+        """
+        run, families, notes, left_out = import_jobs([CASES / "clock"], target)
+
+        (trace,) = run.read_trace(run.trial_ids()[0])
+        assert (families[0]["jobs"], left_out) == (1, {})
+        assert round(trace.job_s, 3) == 10.797
+        shown = {attempt.host: attempt.sort_finish_s for attempt in trace.succeeded("reduce")}
+        assert shown == {"worker2": None, "worker3": 1425427210.228}
+        assert notes[-1] == (
+            "the clock of worker2 is about 8 s ahead of that of its jobs' masters: the phases of"
+            " 2 tasks there do not count"
+        )
+        assert notes[-1] in run.read_manifest().limitations
+
+    def test_names_of_nodes_pass_the_anonymiser(self, tmp_path, target):
+        """
+        As all names of hosts do.
+        """
+        for path in (CASES / "clock").iterdir():
+            history = path.read_bytes().replace(b"worker2", b"hera7")
+            (tmp_path / path.name).write_bytes(history)
+
+        def anonymiser(files, names):
+            return Pseudonyms.of_files(files, names).data
+
+        notes = import_jobs([tmp_path], target, anonymiser=anonymiser).notes
+
+        assert "is about 8 s ahead" in notes[-1]
+        assert "hera" not in " ".join(notes)
+
+    def test_catalog_has_the_job(self, tmp_path):
+        """
+        And says which numbers of it are missing.
+        """
+        catalog = Catalog(tmp_path)
+        fill(catalog, [CASES / "clock"], 1, lambda _: None)
+
+        job = catalog.read_job("job_1425400000110_0001")
+        assert round(job["job_s"], 3) == 10.797
+        assert [*job["missing"]] == ["phases of 2 tasks: the clock of their node is off"]
 
 
 class TestWhatIsRead:
@@ -445,7 +495,7 @@ class TestWhatCannotBeUsed:
         """
         renamed = put(tmp_path / "jobs", 21).rename(tmp_path / "jobs" / "terasort.jhist")
 
-        run, _, _, left_out = import_jobs([tmp_path / "jobs"], target)
+        run, _, _, left_out, _ = import_jobs([tmp_path / "jobs"], target)
 
         (record,) = run.trials().values()
         assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})

@@ -119,13 +119,29 @@ class TaskAttempt:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeClock:
+    """
+    What a job shows of a node whose clock is off: by how much it is ahead of that of the master.
+
+    *tasks* are the attempts that it reported moments of.  These were *moved* by *ahead_s*, where
+    they tell it to a second; else `ahead_s` is the least that they show, and they do not count.
+    """
+
+    host: str
+    ahead_s: float
+    tasks: int
+    moved: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JobTrace:
     """
     One MapReduce job: its times, its attempts, its counters.
 
     `submit_s` to `finish_s` is the measured job time.  `state` is Hadoop's word (SUCCEEDED,
     FAILED, KILLED, ERROR).  An uberized job ran all its attempts inside its application master, one
-    after the other: they have its container.
+    after the other: they have its container.  `clocks` are the nodes whose clock is off, as the
+    history was read; they are not stored.
     """
 
     job_id: str
@@ -143,6 +159,7 @@ class JobTrace:
     reduce_counters: Mapping[str, int] = field(default_factory=dict)
     diagnostics: str = ""
     uberized: bool = False
+    clocks: tuple[NodeClock, ...] = field(default=(), compare=False)
 
     @property
     def job_s(self) -> float:

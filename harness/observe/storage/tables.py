@@ -35,7 +35,8 @@ _LARGE = 10_000  # rows
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
-_JOB = tuple(field.name for field in fields(JobTrace) if field.name not in (*_SCOPES, "attempts"))
+_APART = {*_SCOPES, "attempts", "clocks"}
+_JOB = tuple(field.name for field in fields(JobTrace) if field.name not in _APART)
 _COUNTERS = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
