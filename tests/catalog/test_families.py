@@ -26,7 +26,7 @@ JOB = ("etl-2026-11-25", "org.example.Map", "", "org.example.Reduce", "")
         ("GROUP BY a(Stage-2)", "GROUP BY a(Stage-2)"),
         ("users.20150301.120000.123456 (step 2 of 3)", "users.# (step 2 of 3)"),
         ("users.20150301 (2 of 3)", "users.# (2 of 3)"),
-        ("python3 users.py --step-num=1 --limit=50", "python3 users.py --step-num=1 --limit=#"),
+        ("python3 users.py --step-num=1 --limit=50", "python# users.py --step-num=1 --limit=#"),
         ("stage 2026-11-25", "stage #"),
         ("backstage 7", "backstage #"),
         ("  ", "no name"),
