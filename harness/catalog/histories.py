@@ -32,8 +32,8 @@ from harness.base.records.trace import (
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
 from harness.catalog.applications import Applications
-from harness.catalog.families import own_family, stem
-from harness.catalog.jobs import past_job
+from harness.catalog.families import STAGE, families, stem
+from harness.catalog.jobs import WANTED, past_job
 from harness.catalog.places import list_sources
 from harness.catalog.sources import JOB, Files
 from harness.clusters.workloads.base import MOST_FILES
@@ -62,11 +62,11 @@ class PastJob:
     """
     A job that has succeeded, read from *source*.
 
-    *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
-    models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
-    moment; *has_repeats* whether attempts failed or were killed; *clocks* those of nodes that are
-    off.  The *input_bytes* of a job that *reads_files* are what its maps read, of another what they
-    wrote.
+    *family* is the catalog's, of a rule or of its name without numbers and its program.
+    *configuration* is what models read of it, with its memory; *at_once* the most of its tasks of
+    each kind that ran at one moment; *has_repeats* whether attempts failed or were killed; *clocks*
+    those of nodes that are off.  The *input_bytes* of a job that *reads_files* are what its maps
+    read, of another what they wrote.
     """
 
     source: Files
@@ -113,10 +113,14 @@ class Histories(NamedTuple):
         return reasons[:_MOST_NAMED]
 
 
-def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
-    """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
+def find_jobs(
+    places: Sequence[str | Path],
+    only: Collection[str] = (),
+    rules: Mapping[str, str] | None = None,
+) -> Histories:
+    """Read the jobs at *places* as `read_jobs` does; `DataError`: there is none."""
     applications = Applications()
-    jobs, left_out = read_jobs(places, only, applications)
+    jobs, left_out = read_jobs(places, only, applications, rules)
     histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
     if not jobs:
         reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
@@ -130,12 +134,14 @@ def read_jobs(
     places: Iterable[str | Path],
     only: Collection[str] = (),
     applications: Applications | None = None,
+    rules: Mapping[str, str] | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
     A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
-    that are no MapReduce jobs are counted in *applications*.
+    that are no MapReduce jobs are counted in *applications*.  Families are those of *rules*, or
+    their own.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -153,7 +159,7 @@ def read_jobs(
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
-            job = read_job(source)
+            job = read_job(source, rules)
             if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
@@ -162,11 +168,12 @@ def read_jobs(
     return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
 
 
-def read_job(source: Files) -> PastJob:
+def read_job(source: Files, rules: Mapping[str, str] | None = None) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
     source = with_configuration(source, trace.job_id)
-    return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+    properties = read_properties(_clean_conf(source), source.configuration)
+    return job_of(trace, properties, source, rules)
 
 
 def with_configuration(source: Files, job_id: str) -> Files:
@@ -184,16 +191,27 @@ def with_configuration(source: Files, job_id: str) -> Files:
     return replace(source, configuration=name)
 
 
-def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
-    """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
+def job_of(
+    trace: JobTrace,
+    properties: Mapping[str, str],
+    source: Files,
+    rules: Mapping[str, str] | None = None,
+) -> PastJob:
+    """
+    Make the job of its *trace* and the *properties* of its configuration, which *source* has.
+
+    Its family is that of the first of *rules* that fits, or its own.
+    """
     input_bytes = _size(trace)
-    row = past_job(trace, properties)
-    classes = (row["mapper"], row["combiner"], row["reducer"])
+    wanted = {name: expanded(properties[name], properties) for name in WANTED & properties.keys()}
+    row = past_job(trace, wanted)
+    names = ("name", "mapper", "combiner", "reducer", "program")
+    (family,) = families(rules or {}, [tuple(row[name] for name in names)])
     return PastJob(
         source=source,
         job_id=trace.job_id,
         name=trace.name,
-        family=own_family((trace.name, *classes)),
+        family=family,
         submit_s=trace.submit_s,
         finish_s=trace.finish_s,
         input_bytes=input_bytes,
@@ -285,18 +303,27 @@ def heap_options(options: str, properties: Mapping[str, str]) -> str:
     return " ".join(words)
 
 
+def _short_name(job: PastJob) -> str:
+    """Words of the name of *job* without numbers, its stage at the end; or of its rule's name."""
+    name = stem(job.name)
+    if not job.family.startswith(f"{name} ["):  # of a rule
+        name = job.family
+    name = name.lower()
+    stages = STAGE.findall(name)
+    tail = "-".join(re.findall("[a-z0-9]+", stages[-1])) if stages else ""
+    words = re.findall("[a-z]+", STAGE.sub(" ", name))
+    room = _LONGEST_NAME - len(tail) - bool(tail)
+    head = "-".join(words)[:room].rstrip("-")
+    return "-".join(filter(None, (head, tail))) or "job"
+
+
 def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
     """
     Short names of the families of *jobs*, safe as parts of paths: the words of the jobs' name.
 
     Families that would share one have a part of their hash behind it.
     """
-    names = {job.family: job.name for job in jobs}
-    words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
-    short = {
-        family: "-".join(name_words or ["job"])[:_LONGEST_NAME]
-        for family, name_words in words.items()
-    }
+    short = {job.family: _short_name(job) for job in jobs}
     counts = Counter(short.values())
     for family, name in short.items():
         if counts[name] > 1:

@@ -16,7 +16,13 @@ import click
 from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
-from harness.cli.console.options import folder_option, json_option, model_option, results_option
+from harness.cli.console.options import (
+    folder_option,
+    json_option,
+    model_option,
+    results_option,
+    rules_option,
+)
 from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
@@ -48,6 +54,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     metavar="PLACE",
     help="Logs of their tasks: a folder, a file of many, or http://HISTORYSERVER:19888.",
 )
+@rules_option
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
 def import_histories(
@@ -56,6 +63,7 @@ def import_histories(
     share: float,
     until: datetime | None,
     logs: str | None,
+    rules: Path | None,
     anonymise: bool,
     as_json: bool,
 ) -> None:
@@ -81,6 +89,7 @@ def import_histories(
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.base.hadoop.secrets import SECRETS
+    from harness.catalog.families import read_rules
     from harness.past.container_logs import ContainerLogs
     from harness.past.imports import import_jobs
 
@@ -103,6 +112,7 @@ def import_histories(
             share=share,
             until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
             logs=container_logs,
+            rules=read_rules(rules) if rules else None,
             command=anonymous_command if anonymise else typed_command,
             anonymiser=anonymiser if anonymise else None,
         )

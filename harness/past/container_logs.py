@@ -8,7 +8,6 @@ end, shows all of it.
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 
 from collections import Counter
@@ -31,7 +30,7 @@ from harness.core.evaluate.observations import SHUFFLE_LOG, TASK_LOG, attempt_lo
 from harness.core.store import RawLogs
 from harness.observe.parsing.aggregated import Piece, reader_of
 from harness.observe.parsing.task_log import in_layout, wanted_lines
-from harness.observe.storage.files import is_name
+from harness.observe.storage.files import is_name, walk_folders
 from harness.observe.storage.opener import PACKED, Opener
 
 _COPY = "copy it again, or leave --logs out"
@@ -96,7 +95,7 @@ class ContainerLogs:
             fix = "name a copy of yarn.nodemanager.log-dirs, what yarn logs has printed, or"
             raise SpecError(what, where="--logs", fix=f"{fix} http://HISTORYSERVER:19888")
         opener = Opener(path)
-        for parent, folders, files in os.walk(place):
+        for parent, folders, files in walk_folders(place):
             for name in filter(CONTAINER.fullmatch, folders):
                 self._folders.setdefault(name, _Folder(opener, Path(parent, name)))
             folders[:] = [name for name in folders if not CONTAINER.fullmatch(name)]

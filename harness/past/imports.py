@@ -77,6 +77,7 @@ def import_jobs(
     share: float = 0.5,
     until_s: float | None = None,
     logs: ContainerLogs | None = None,
+    rules: Mapping[str, str] | None = None,
     command: str = "",
     anonymiser: Anonymiser | None = None,
 ) -> Imported:
@@ -84,13 +85,14 @@ def import_jobs(
     Make a run at *target* of the jobs whose histories lie below *sources*; `DataError`: of none.
 
     Of each family the first *share* of its jobs feeds the profile, or those that were submitted
-    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*.
+    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*; families
+    are those of *rules*, as `read_rules` gives them, or the jobs' own.
     """
     if target.exists():
         fix = "name a folder that is not there yet"
         raise DataError("there is something already", where=str(target), fix=fix)
     user_secrets()  # whose key makes equal digests of equal values
-    histories = find_jobs(sources)
+    histories = find_jobs(sources, rules=rules)
     names = family_names(histories.jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
