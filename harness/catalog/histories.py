@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import DataError, HarnessError
-from harness.base.hadoop.properties import READ_NAMES, job_config, successor, whole
+from harness.base.hadoop.properties import PARALLEL, READ_NAMES, job_config, successor
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import LIMIT, MEMORY, expanded, plain_value, runs_on_java_8
 from harness.base.records.trace import (
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
@@ -31,8 +32,8 @@ from harness.base.records.trace import (
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
 from harness.catalog.applications import Applications
-from harness.catalog.families import own_family, stem
-from harness.catalog.jobs import past_job
+from harness.catalog.families import STAGE, families, stem
+from harness.catalog.jobs import WANTED, past_job
 from harness.catalog.places import list_sources
 from harness.catalog.sources import JOB, Files
 from harness.clusters.workloads.base import MOST_FILES
@@ -40,9 +41,8 @@ from harness.clusters.workloads.history import COMBINER
 from harness.observe.parsing.history import read_history
 from harness.observe.storage.opener import MOST_WHOLE_BYTES
 
-LIMIT = "mapreduce.job.running.{}.limit"
-MEMORY = "mapreduce.{}.memory.mb"
 _OPTIONS = "mapreduce.{}.java.opts"
+_ADMIN_OPTIONS = "mapreduce.admin.{}.child.java.opts"
 _OLD_OPTIONS = "mapred.child.java.opts"
 _NAMES = READ_NAMES | {
     "dfs.replication",
@@ -50,7 +50,8 @@ _NAMES = READ_NAMES | {
     *(MEMORY.format(kind) for kind in KINDS),
 }
 _HEAP_OPTION = re.compile(
-    r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
+    r"-Xm[xsn]\S+|-XX:[+-]Use(\w*GC|AdaptiveSizePolicy)"
+    r"|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
 )
 _LONGEST_NAME = 40
 _MOST_NAMED = 3  # files that were left out, in an error
@@ -61,11 +62,11 @@ class PastJob:
     """
     A job that has succeeded, read from *source*.
 
-    *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
-    models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
-    moment; *has_repeats* whether attempts failed or were killed; *clocks* those of nodes that are
-    off.  The *input_bytes* of a job that *reads_files* are what its maps read, of another what they
-    wrote.
+    *family* is the catalog's, of a rule or of its name without numbers and its program.
+    *configuration* is what models read of it, with its memory; *at_once* the most of its tasks of
+    each kind that ran at one moment; *has_repeats* whether attempts failed or were killed; *clocks*
+    those of nodes that are off.  The *input_bytes* of a job that *reads_files* are what its maps
+    read, of another what they wrote.
     """
 
     source: Files
@@ -112,10 +113,14 @@ class Histories(NamedTuple):
         return reasons[:_MOST_NAMED]
 
 
-def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
-    """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
+def find_jobs(
+    places: Sequence[str | Path],
+    only: Collection[str] = (),
+    rules: Mapping[str, str] | None = None,
+) -> Histories:
+    """Read the jobs at *places* as `read_jobs` does; `DataError`: there is none."""
     applications = Applications()
-    jobs, left_out = read_jobs(places, only, applications)
+    jobs, left_out = read_jobs(places, only, applications, rules)
     histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
     if not jobs:
         reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
@@ -129,12 +134,14 @@ def read_jobs(
     places: Iterable[str | Path],
     only: Collection[str] = (),
     applications: Applications | None = None,
+    rules: Mapping[str, str] | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
     A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
-    that are no MapReduce jobs are counted in *applications*.
+    that are no MapReduce jobs are counted in *applications*.  Families are those of *rules*, or
+    their own.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -152,7 +159,7 @@ def read_jobs(
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
-            job = read_job(source)
+            job = read_job(source, rules)
             if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
@@ -161,11 +168,12 @@ def read_jobs(
     return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
 
 
-def read_job(source: Files) -> PastJob:
+def read_job(source: Files, rules: Mapping[str, str] | None = None) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
     source = with_configuration(source, trace.job_id)
-    return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+    properties = read_properties(_clean_conf(source), source.configuration)
+    return job_of(trace, properties, source, rules)
 
 
 def with_configuration(source: Files, job_id: str) -> Files:
@@ -183,16 +191,27 @@ def with_configuration(source: Files, job_id: str) -> Files:
     return replace(source, configuration=name)
 
 
-def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
-    """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
+def job_of(
+    trace: JobTrace,
+    properties: Mapping[str, str],
+    source: Files,
+    rules: Mapping[str, str] | None = None,
+) -> PastJob:
+    """
+    Make the job of its *trace* and the *properties* of its configuration, which *source* has.
+
+    Its family is that of the first of *rules* that fits, or its own.
+    """
     input_bytes = _size(trace)
-    row = past_job(trace, properties)
-    classes = (row["mapper"], row["combiner"], row["reducer"])
+    wanted = {name: expanded(properties[name], properties) for name in WANTED & properties.keys()}
+    row = past_job(trace, wanted)
+    names = ("name", "mapper", "combiner", "reducer", "program")
+    (family,) = families(rules or {}, [tuple(row[name] for name in names)])
     return PastJob(
         source=source,
         job_id=trace.job_id,
         name=trace.name,
-        family=own_family((trace.name, *classes)),
+        family=family,
         submit_s=trace.submit_s,
         finish_s=trace.finish_s,
         input_bytes=input_bytes,
@@ -249,26 +268,53 @@ def configuration_of(
     """
     What models read of a job's *properties*, under the names of today, its memory and *combiner*.
 
-    Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
-    value that models cannot read.
+    Values are as Hadoop reads them; what it takes its default for is not there.  Of the options of
+    a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a value that models
+    cannot read.
     """
     renamed = {successor(name): text for name, text in properties.items() if successor(name)}
-    stated = {name: text.strip() for name, text in (renamed | dict(properties)).items()}
+    stated = renamed | dict(properties)
+
+    def stated_text(name: str) -> str:
+        return plain_value(name, expanded(stated.get(name, ""), stated))
+
     # How the input was split is known from the history.
     names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
-    chosen = {name: stated[name] for name in names if stated.get(name)}
+    chosen = {name: text for name in names if (text := stated_text(name))}
     shared_options = chosen.pop(_OLD_OPTIONS, "")
     for kind in KINDS:
         options = _OPTIONS.format(kind)
-        memory = MEMORY.format(kind)
-        words = (stated.get(options) or shared_options).split()
-        chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
-        chosen.setdefault(memory, "1024")  # Hadoop's default
-        whole(memory, chosen[memory], least=-1)
-        whole(LIMIT, chosen.get(LIMIT.format(kind), "0"), least=0)
+        # Hadoop puts those of its administrator before those of the job.
+        typed = stated_text(_ADMIN_OPTIONS.format(kind))
+        typed = f"{typed} {stated_text(options) or shared_options}"
+        chosen[options] = heap_options(typed, stated)
+        chosen.setdefault(MEMORY.format(kind), "1024")  # Hadoop's default
     chosen |= {"mapreduce.job.reduces": str(trace.num_reduces), COMBINER: combiner}
     job_config(chosen)
     return chosen
+
+
+def heap_options(options: str, properties: Mapping[str, str]) -> str:
+    """Of the *options* of a JVM those of its heap, with the collector that Java 8 takes itself."""
+    words = list(filter(_HEAP_OPTION.fullmatch, options.split()))
+    has_collector = any(word.endswith("GC") and "+Use" in word for word in words)
+    if not has_collector and runs_on_java_8(options, properties):
+        words.append(PARALLEL)
+    return " ".join(words)
+
+
+def _short_name(job: PastJob) -> str:
+    """Words of the name of *job* without numbers, its stage at the end; or of its rule's name."""
+    name = stem(job.name)
+    if not job.family.startswith(f"{name} ["):  # of a rule
+        name = job.family
+    name = name.lower()
+    stages = STAGE.findall(name)
+    tail = "-".join(re.findall("[a-z0-9]+", stages[-1])) if stages else ""
+    words = re.findall("[a-z]+", STAGE.sub(" ", name))
+    room = _LONGEST_NAME - len(tail) - bool(tail)
+    head = "-".join(words)[:room].rstrip("-")
+    return "-".join(filter(None, (head, tail))) or "job"
 
 
 def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
@@ -277,12 +323,7 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
 
     Families that would share one have a part of their hash behind it.
     """
-    names = {job.family: job.name for job in jobs}
-    words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
-    short = {
-        family: "-".join(name_words or ["job"])[:_LONGEST_NAME]
-        for family, name_words in words.items()
-    }
+    short = {job.family: _short_name(job) for job in jobs}
     counts = Counter(short.values())
     for family, name in short.items():
         if counts[name] > 1:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -16,11 +15,12 @@ from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from harness.base.errors import ClusterError, HarnessError, ParseError, SpecError
+from harness.base.hadoop.values import expanded
 from harness.base.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.base.text import excerpt, printable
-from harness.catalog.applications import HEAD_BYTES, Applications
+from harness.catalog.applications import HEAD_BYTES, Applications, ReadHead
 from harness.catalog.jobs import WANTED
-from harness.catalog.sources import JOB, Files, Source, paired, too_large
+from harness.catalog.sources import JOB, Files, Source, paired, too_large, unpacked
 from harness.clusters.existing.discovery import (
     ADDRESS,
     active_namenode,
@@ -34,7 +34,8 @@ from harness.clusters.existing.discovery import (
 from harness.core.store import Run, os_error_as_machine_error
 from harness.observe.parsing.clocks import settled
 from harness.observe.parsing.lines import LARGEST
-from harness.observe.storage.opener import MANIFEST, Opener
+from harness.observe.storage.files import walk_folders
+from harness.observe.storage.opener import MANIFEST, PACKED, Opener
 
 _SCHEMES = ("hdfs:", "webhdfs:", "http:")
 _LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
@@ -50,6 +51,10 @@ _STATES: dict[str, AttemptState] = {
     "FAILED": "failed",
     "KILLED": "killed",
 }
+
+# A job of Hadoop 1 has the minute in its id at which its JobTracker started; its host was in front.
+_OLD_NAME = re.compile(r"(?:.{1,150}_)?job_[0-9]{12}_[0-9]{4,10}_(?!conf\.xml).{1,150}(?<!\.jhist)")
+_OLD = "a history of Hadoop 1, which is not read: of Hadoop 0.23 or later it is"
 
 LeaveOut = Callable[[str, str], None]
 
@@ -141,15 +146,23 @@ def _named(
     def leave_out_folder(error: OSError) -> None:
         leave_out(printable(error.filename), (error.strerror or str(error)).lower())
 
-    for parent, folders, names in os.walk(folder, onerror=leave_out_folder):
-        folders.sort()
+    for parent, folders, names in walk_folders(folder, leave_out_folder):
         if MANIFEST in names and "trials" in folders:
             folders.clear()
             yield from _named_in_run(Run(Path(parent)), leave_out)
             continue
         applications.add_files(Path(parent).name, names, partial(_head, Path(parent)))
+        for name in hadoop_1(names, partial(_head, Path(parent))):
+            leave_out(printable(Path(parent, name)), _OLD)
         for history, configuration in paired(names):
             yield Path(parent), history, configuration, None
+
+
+def hadoop_1(names: Iterable[str], read_head: ReadHead) -> list[str]:
+    """Those of *names* whose files are histories of Hadoop 1, as they begin."""
+    candidates = sorted(filter(_OLD_NAME.fullmatch, names))
+    heads = ((name, read_head(name)) for name in candidates)
+    return [name for name, head in heads if head and head.startswith(b"Meta VERSION=")]
 
 
 def _head(folder: Path, name: str) -> bytes | None:
@@ -197,6 +210,8 @@ def _list_hdfs(
                 files[name] = entry_of[name]
         waiting += reversed(subfolders)  # the first of them is the next
         applications.add_files(folder.name, files, partial(_head_in_hdfs, namenode, folder))
+        for name in hadoop_1(files, partial(_head_in_hdfs, namenode, folder)):
+            leave_out(f"hdfs:{printable(folder / name)}", _OLD)
         yield from _paired_in_hdfs(namenode, folder, files)
 
 
@@ -240,7 +255,8 @@ class _HdfsFiles(Files):
                     if copy.tell() > most_bytes:
                         raise too_large(name, most_bytes, f"hdfs:{printable(path)}")
             copy.seek(0)
-            yield cast("IO[bytes]", copy)
+            stored = cast("IO[bytes]", copy)
+            yield unpacked(stored, most_bytes, self.label) if name.endswith(PACKED) else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +318,8 @@ class _ServedJob(Source):
             # A server writes what looks like a number, or a truth, as that.
             text = value if isinstance(value, str) else json.dumps(value)
             texts[name] = text.encode(errors="replace").decode()  # halves of pairs stay out
-        return texts
+        whole_texts = {name: str(value) for name, value in properties.items()}
+        return {name: expanded(text, whole_texts) for name, text in texts.items()}
 
     def _counters(self) -> dict[str, dict[str, int]]:
         """Counters of the whole job, and of its maps and its reduces."""

@@ -17,7 +17,7 @@ from harness.base.text import excerpt
 from harness.base.units import format_bytes, format_duration
 from harness.cli.console import completion
 from harness.cli.console.command import group
-from harness.cli.console.options import catalog_option, json_option, results_option
+from harness.cli.console.options import catalog_option, json_option, results_option, rules_option
 from harness.cli.console.present import Note, Part, Rows, present
 from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import QUIET_S
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from harness.past.fill import Filled
 
 _MOST_SHOWN = 20  # files that were left out
-
-rules_option = click.option(
-    "--rules",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="Families by name and regular expression (YAML), in the place of rules.yaml there.",
-)
 
 
 @group("catalog")
@@ -154,9 +147,17 @@ def show_list(family: str | None, folder: Path, rules: Path | None, as_json: boo
 
 
 def shown_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
-    """Families or jobs, without the ranges of their times and sizes."""
+    """Families or jobs, without the ranges of their times and sizes; and which spread widely."""
+    from harness.catalog.families import WIDE_SPREAD
+
     names = [name for name in rows[0] if not name.startswith(("least_", "most_"))]
     yield Rows(names, [[_cell(name, row[name]) for name in names] for row in rows])
+    for row in rows:
+        if (row.get("spread") or 0) > WIDE_SPREAD:
+            yield Note(
+                f"{row['family']}: jobs alike take up to {row['spread']:.2g} times as long,"
+                " and no setting says why: a rule may divide the family (--rules)"
+            )
 
 
 @catalog_group.command("show")

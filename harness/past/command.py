@@ -15,8 +15,14 @@ import click
 from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
-from harness.cli.console.options import folder_option, json_option, model_option, results_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.options import (
+    folder_option,
+    json_option,
+    model_option,
+    results_option,
+    rules_option,
+)
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
@@ -47,6 +53,7 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
     metavar="PLACE",
     help="Logs of their tasks: a folder, or http://HISTORYSERVER:19888.",
 )
+@rules_option
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
 def import_histories(
@@ -55,6 +62,7 @@ def import_histories(
     share: float,
     until: datetime | None,
     logs: str | None,
+    rules: Path | None,
     anonymise: bool,
     as_json: bool,
 ) -> None:
@@ -78,6 +86,7 @@ def import_histories(
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.base.hadoop.secrets import SECRETS
+    from harness.catalog.families import read_rules
     from harness.past.container_logs import ContainerLogs
     from harness.past.imports import import_jobs
 
@@ -98,6 +107,7 @@ def import_histories(
         share=share,
         until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
         logs=ContainerLogs(logs) if logs else None,
+        rules=read_rules(rules) if rules else None,
         command=anonymous_command if anonymise else typed_command,
         anonymiser=anonymiser if anonymise else None,
     )
@@ -136,7 +146,8 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
 
     Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
     ones had run by then.  A model that needs what no history has is not applicable, by the name of
-    that.  Where other models are sealed already, the answer is an analysis of the run.
+    that; where no model is applicable the exit status is 7.  Where other models are sealed already,
+    the answer is an analysis of the run.
 
     \b
     Example:
@@ -150,3 +161,4 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
     document = try_models(imported, models)
     present(document, as_json=as_json)
     show(Note(f"run: {imported.path}"))
+    require_answer(document, imported.path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,7 +18,7 @@ from harness.clusters.host import CONTAINER
 from harness.core.evaluate.observations import SHUFFLE_LOG, TASK_LOG, logged_times
 from harness.core.store import RawLogs
 from harness.observe.parsing.task_log import wanted_lines
-from harness.observe.storage.files import is_name
+from harness.observe.storage.files import is_name, walk_folders
 from harness.observe.storage.opener import Opener
 
 _COPY = "copy it again, or leave --logs out"
@@ -44,7 +43,7 @@ class ContainerLogs:
             raise SpecError(what, where="--logs", fix=fix)
         self._folders = dict[str, Path]()  # by container
         self.left_out = dict[str, str]()  # reasons, by folder
-        for parent, names, _ in os.walk(place):
+        for parent, names, _ in walk_folders(place):
             for name in filter(CONTAINER.fullmatch, names):
                 self._folders.setdefault(name, Path(parent, name))
 

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from harness.base.documents.document import Document
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
+from harness.base.hadoop.properties import PARALLEL
 from harness.base.records.trial import (
     HISTORY,
     TrialRecord,
@@ -76,6 +77,7 @@ def import_jobs(
     share: float = 0.5,
     until_s: float | None = None,
     logs: ContainerLogs | None = None,
+    rules: Mapping[str, str] | None = None,
     command: str = "",
     anonymiser: Anonymiser | None = None,
 ) -> Imported:
@@ -83,13 +85,14 @@ def import_jobs(
     Make a run at *target* of the jobs whose histories lie below *sources*; `DataError`: of none.
 
     Of each family the first *share* of its jobs feeds the profile, or those that were submitted
-    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*.
+    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*; families
+    are those of *rules*, as `read_rules` gives them, or the jobs' own.
     """
     if target.exists():
         fix = "name a folder that is not there yet"
         raise DataError("there is something already", where=str(target), fix=fix)
     user_secrets()  # whose key makes equal digests of equal values
-    histories = find_jobs(sources)
+    histories = find_jobs(sources, rules=rules)
     names = family_names(histories.jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
@@ -257,6 +260,13 @@ def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
         yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
         yield f"in {repeats} of {count(len(jobs), 'job')} attempts failed or were killed, and count"
+    options = "mapreduce.reduce.java.opts"
+    if parallel := sum(PARALLEL in job.configuration[options].split() for job in jobs):
+        jobs_text = f"{parallel} of {count(len(jobs), 'job')}"
+        yield (
+            f"the heaps of {jobs_text} are those of the parallel collector: their options name it"
+            " or show Java 8, or their configuration is of a Hadoop before 3.4, which ran on that"
+        )
     if without := sum(not job.reads_files for job in jobs):
         jobs_text = f"{without} of {count(len(jobs), 'job')}"
         yield f"{jobs_text} read no files: what the maps wrote stands for the size"

@@ -12,8 +12,8 @@ from harness.base.records.trace import (
     TASK_COUNTER,
     JobTrace,
     TaskAttempt,
+    bytes_read,
     joined,
-    read_bytes,
 )
 
 
@@ -107,7 +107,7 @@ class TestBytesRead:
         """
         The local file system holds spills; a split is described in less than a KiB.
         """
-        assert read_bytes(counters, maps) == expected
+        assert bytes_read(counters, maps) == expected
 
     def test_of_a_job_are_those_of_its_maps(self):
         """

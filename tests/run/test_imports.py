@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError, MachineError, SpecError
+from harness.base.hadoop.properties import job_config
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.catalog.catalog import Catalog
 from harness.catalog.families import family_rows
@@ -399,6 +400,52 @@ class TestWhatIsRead:
 
         assert run.read_plan()[0].cell.workload.input_bytes == 6_000_000
         assert "3 of 3 jobs read no files" in " ".join(run.read_manifest().limitations)
+
+
+class TestValues:
+    """Of jobs that have run they are what Hadoop made of them."""
+
+    def test_of_other_clusters(self, tmp_path, target):
+        """
+        An f behind a number, hexadecimal digits, no limit, and a word that is no truth.
+        """
+        run, families, _, left_out = import_jobs([unpacked("values", tmp_path)], target)
+
+        cells = {t.cell.workload.name: t.cell.configuration for t in run.read_plan()}
+        spilled, hexadecimal, unlimited, word = (cells[family["family"]] for family in families)
+        assert left_out == {}
+        assert spilled["mapreduce.map.sort.spill.percent"] == "0.8"
+        assert hexadecimal["mapreduce.task.io.sort.mb"] == "100"
+        limit = "mapreduce.job.running.map.limit"  # of the slots that the job was seen to have
+        assert unlimited[limit] == spilled[limit] == "1"
+        assert "mapreduce.map.output.compress" not in word
+        assert job_config(word) == job_config(unlimited)
+
+    def test_variables_and_heaps_of_java_8(self, tmp_path, target):
+        """
+        Options that name others of the file, and those that the administrator sets before them.
+        """
+        options = {
+            b"mapreduce.reduce.java.opts": b"-Xmx${heap.mb}m -Dpassword=x",
+            b"mapreduce.admin.reduce.child.java.opts": b"-XX:NewRatio=8 -XX:MaxPermSize=64m",
+            b"heap.mb": b"819",
+        }
+        conf = re.sub(rb"<name>mapreduce.reduce.java.opts</name>.*?</property>",
+                      b"<name>x</name></property>", CONF)  # fmt: skip
+        rows = [
+            b"<property><name>%s</name><value>%s</value></property>" % pair
+            for pair in options.items()
+        ]
+        conf = conf.replace(b"</configuration>", b"".join(rows) + b"</configuration>")
+        put(tmp_path / "jobs", 1, conf=conf)
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        (trial,) = run.read_plan()
+        stated = trial.cell.configuration["mapreduce.reduce.java.opts"]
+        assert stated == "-XX:NewRatio=8 -Xmx819m -XX:+UseParallelGC"
+        assert job_config(trial.cell.configuration).reduce_heap_bytes == 790 * 2**20
+        assert "heaps of 1 of 1 job " in " ".join(run.read_manifest().limitations)
 
 
 class TestWhatCannotBeUsed:

@@ -44,7 +44,7 @@ DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
 _DEVICE_COUNTERS = {CPU: f"{DEVICE_COUNTER}.DEVICE_CPU", CUDA: f"{DEVICE_COUNTER}.DEVICE_CUDA"}
 
 
-def read_bytes(counters: Mapping[str, int], num_maps: int = 1) -> int | None:
+def bytes_read(counters: Mapping[str, int], num_maps: int = 1) -> int | None:
     """
     Stored bytes that *num_maps* maps with these *counters* read; `None`: no counter says.
 
@@ -54,9 +54,9 @@ def read_bytes(counters: Mapping[str, int], num_maps: int = 1) -> int | None:
     fetch them elsewhere, read 0.
 
     >>> files = f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_READ"
-    >>> read_bytes({BYTES_READ: 0, files: 5135, _SPLIT_BYTES: 135, _RECORDS_READ: 50})
+    >>> bytes_read({BYTES_READ: 0, files: 5135, _SPLIT_BYTES: 135, _RECORDS_READ: 50})
     5000
-    >>> read_bytes({BYTES_READ: 0, files: 158, _RECORDS_READ: 100_000}, num_maps=2)
+    >>> bytes_read({BYTES_READ: 0, files: 158, _RECORDS_READ: 100_000}, num_maps=2)
     0
     """
     by_format = counters.get(BYTES_READ)
@@ -111,7 +111,7 @@ class TaskAttempt:
     @property
     def input_bytes(self) -> int:
         """Stored bytes that a map read; 0 where it read none, or no counter says."""
-        return read_bytes(self.counters) or 0
+        return bytes_read(self.counters) or 0
 
     def count(self, counter: str, absent: int = 0) -> int:
         """Value of a counter: one of Hadoop's of tasks, or of another group before its last dot."""
@@ -170,7 +170,7 @@ class JobTrace:
     def input_bytes(self) -> int:
         """Stored bytes that its maps read; 0 where they read none, or no counter says."""
         counters = self.map_counters or self.task_counters("map") or self.counters
-        return read_bytes(counters, self.num_maps) or 0
+        return bytes_read(counters, self.num_maps) or 0
 
     def task_counters(self, kind: TaskKind) -> Mapping[str, int]:
         """Counters of the tasks of *kind* that succeeded, summed; of one done twice, the last."""
