@@ -3,6 +3,7 @@ Filling the catalog: what is new is added, what is known is not read, what is da
 """
 
 import gzip
+import os
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,8 +16,11 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.catalog import places, sources
 from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows
 from harness.observe.storage.files import exclusive_lock
 from harness.past.fill import fill
+from harness.past.imports import import_jobs
+from tests.catalog.cases import unpacked
 from tests.catalog.made import CONF, history, put, words
 from tests.parsing.histories import JSON
 
@@ -111,6 +115,95 @@ def test_damaged_and_foreign_files_are_named_and_the_rest_goes_on(tmp_path, done
     reasons = " / ".join(reason for _, reason in sorted(filled.left_out))
     for text in ("truncated", "not a job history", "Hadoop 1", "in line", "not a plain file"):
         assert text in reasons, text
+
+
+@pytest.mark.parametrize(
+    ("case", "families"),
+    [
+        ("families-stages", {"(Stage-1)": 2, "(Stage-2)": 1}),
+        ("families-streaming", {"parse.py": 1, "aggregate.py": 1}),
+        ("compressed", {"": 1}),
+    ],
+)
+def test_cases_have_families_by_program(tmp_path, case, families):
+    """
+    Stages of a query and commands of streaming are programs; packed files are as others.
+    """
+    folder = unpacked(case, tmp_path)
+    add(tmp_path, folder)
+    rows = family_rows(Catalog(tmp_path / "catalog").table())
+    imported = import_jobs([folder], tmp_path / "run")
+
+    assert sorted(row["jobs"] for row in rows) == sorted(families.values())
+    assert sorted(row["jobs"] for row in imported.families) == sorted(families.values())
+    if case == "families-stages":
+        for stage, jobs in families.items():
+            assert [row["jobs"] for row in rows if stage in row["family"]] == [jobs]
+    assert not imported.left_out
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused(tmp_path, done, monkeypatch):
+    """
+    No more than the bound is unpacked; a cut one is damaged.
+    """
+    monkeypatch.setattr(sources, "_MOST_HISTORY_BYTES", 1_000_000)
+    packed = gzip.compress(b" " * 5_000_000)
+    (done / "job_1795224441974_0007-x.jhist.gz").write_bytes(packed)
+    (done / "job_1795224441974_0008-x.jhist.gz").write_bytes(gzip.compress(history(8))[:-9])
+    filled = add(tmp_path, done)
+
+    reasons = [reason for _, reason in sorted(filled.left_out)]
+    assert len(reasons) == 2
+    assert "unpacks to more than" in reasons[0]
+    assert "damaged" in reasons[1]
+
+
+def test_histories_of_hadoop_1_are_named_as_such(tmp_path, done):
+    """
+    Under the names that it gave them, with its host or without; what only looks so is nothing.
+    """
+    names = ("job_201203131754_0004_1331_hadoop_word+count", "node_1331_job_201203131754_0005_h_x")
+    for name in names:
+        (done / name).write_bytes(b'Meta VERSION="1" .\n')
+    (done / "job_201203131754_0006_notes").write_bytes(b"nothing")
+    (done / "job_201203131754_0004_conf.xml").write_bytes(b"<configuration/>")
+    left_out = add(tmp_path, done).left_out
+
+    assert sorted(Path(file).name for file, _ in left_out) == sorted(names)
+    assert all("Hadoop 1" in reason for _, reason in left_out)
+
+
+def test_a_good_copy_beside_bad_ones_counts_and_each_bad_one_is_told(tmp_path):
+    """
+    Copies of one size have one key, so whichever is read first must not hide the others.
+    """
+    text = history(1)
+    bad = b"x" * len(text)
+    for folder, content in (("a", bad), ("b", bad), ("c", text), ("d", text)):
+        put(tmp_path / "done" / folder, 1, text=content)
+    filled = add(tmp_path, tmp_path / "done")
+
+    assert counts(filled) == (1, 1, 1, 2)  # without a configuration
+    assert len({file for file, _ in filled.left_out}) == 2
+    assert counts(add(tmp_path, tmp_path / "done")) == (0, 0, 4, 0)
+
+
+def test_folders_may_be_thousands_deep(tmp_path, done):
+    """
+    Those below are looked into, and jobs beside them count.
+    """
+    home = Path.cwd()
+    try:
+        os.chdir(done)
+        for _ in range(1500):
+            os.mkdir("a")  # noqa: PTH102  a path to it would be too long one day
+            os.chdir("a")
+        Path("job_1795224441974_0009.jhist").write_bytes(b"<html>")
+    finally:
+        os.chdir(home)
+    filled = add(tmp_path, done)
+
+    assert (filled.added, filled.left_out_files) == (2, 1)
 
 
 def test_a_damaged_configuration_costs_its_job_the_classes_alone(tmp_path):

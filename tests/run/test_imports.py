@@ -20,7 +20,7 @@ from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.hadoop.properties import job_config
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.catalog.catalog import Catalog
-from harness.catalog.families import family_rows
+from harness.catalog.families import family_rows, stem
 from harness.catalog.histories import PastJob, family_names, read_jobs, with_configuration
 from harness.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.catalog.sources import Files
@@ -301,7 +301,7 @@ class TestClocks:
         """
         Its map ends 8 s behind itself, by the clock of its node: whose phases do not count.
         """
-        run, families, notes, left_out = import_jobs([CASES / "clock"], target)
+        run, families, notes, left_out, _ = import_jobs([CASES / "clock"], target)
 
         (trace,) = run.read_trace(run.trial_ids()[0])
         assert (families[0]["jobs"], left_out) == (1, {})
@@ -409,7 +409,7 @@ class TestValues:
         """
         An f behind a number, hexadecimal digits, no limit, and a word that is no truth.
         """
-        run, families, _, left_out = import_jobs([unpacked("values", tmp_path)], target)
+        run, families, _, left_out, _ = import_jobs([unpacked("values", tmp_path)], target)
 
         cells = {t.cell.workload.name: t.cell.configuration for t in run.read_plan()}
         spilled, hexadecimal, unlimited, word = (cells[family["family"]] for family in families)
@@ -683,15 +683,26 @@ def test_profile_of_a_past_job_is_that_of_a_run_of_its_family(done, tmp_path):
 
 def test_families_have_short_names_that_are_safe():
     """
-    The words of the job's name; with a part of a hash where two families would share one.
+    The words of the job's name, its stage, or its rule's name; with a part of a hash where two
+    families would share one.
     """
-    names = {"a": "Daily-Report 2026-11-26", "b": "2026", "c": "load 1", "d": "load_2"}
+    names = (
+        "Daily-Report 2026-11-26",
+        "2026",
+        "load 1",
+        "load_2",
+        "query 9 (Stage-2)",
+        "of a rule",
+    )
+    families = [f"{stem(name)} [?]" for name in names[:-1]] + ["Nightly Load"]
+    pairs = zip(families, names, strict=True)
 
-    short = family_names(replace(past(1, 1), family=key, name=name) for key, name in names.items())
+    short = family_names(replace(past(1, 1), family=family, name=name) for family, name in pairs)
 
-    assert (short["a"], short["b"]) == ("daily-report", "job")
-    assert len(set(short.values())) == 4
-    assert all(re.fullmatch("load-[0-9a-f]{4}", short[family]) for family in "cd")
+    report, number, *loads, stage, rule = (short[family] for family in families)
+    assert (report, number, stage, rule) == ("daily-report", "job", "query-stage-2", "nightly-load")
+    assert len(set(short.values())) == 6
+    assert all(re.fullmatch("load-[0-9a-f]{4}", load) for load in loads)
 
 
 class TestBacktest:
