@@ -30,7 +30,7 @@ from harness.past.container_logs import ContainerLogs
 from harness.past.imports import backtest as try_models
 from harness.past.imports import import_jobs
 from harness.tuning.optimizers import OPTIMIZERS
-from harness.tuning.proposals import changed_basis, nearest_model, proposals
+from harness.tuning.proposals import changed_basis, nearest_model, proposals, says
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -73,11 +73,12 @@ class Tuned(NamedTuple):
     """
     Settings of a job that models propose; `harness.tune` gives them.
 
-    *properties* are those of the best proposal, none where nothing is expected to be faster than
-    the job's own.  *proposals* has a row for each, the best first, as the model *judge* prices
+    *says* is the answer in one sentence, with how far off its judge was.  *properties* are those of
+    the best proposal, none where nothing is expected to be faster than the job's own.  *proposals* has a row for each, the best first, as the model *judge* prices
     them; *base* says which job that is, *refused* which optimizers have nothing to choose.
     """
 
+    says: str
     properties: dict[str, str]
     proposals: DataFrame
     base: str
@@ -241,9 +242,11 @@ def tune(
         evaluations=evaluations,
         seed=seed,
     )
-    rows = [proposal.document(basis.profile) for proposal in proposed]
+    known_judge = basis.judge(chosen_judge)
+    rows = [proposal.document(basis.profile, known_judge) for proposal in proposed]
     is_faster = (rows[0]["saved"] or 0.0) > 0
     return Tuned(
+        says=says(proposed[0], basis, known_judge),
         properties=dict(rows[0]["properties"]) if is_faster else {},
         proposals=pd.DataFrame(rows),
         base=basis.note,
