@@ -3,7 +3,6 @@ Filling the catalog: what is new is added, what is known is not read, what is da
 """
 
 import gzip
-import os
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,11 +11,13 @@ import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.catalog import places, sources
 from harness.catalog.catalog import Catalog
-from harness.catalog.families import family_rows
+from harness.catalog.families import family_rows, read_rules
+from harness.cli import main
 from harness.observe.storage.files import exclusive_lock
 from harness.past.fill import fill
 from harness.past.imports import import_jobs
@@ -192,18 +193,60 @@ def test_folders_may_be_thousands_deep(tmp_path, done):
     """
     Those below are looked into, and jobs beside them count.
     """
-    home = Path.cwd()
+    deep = done / "deep"
+    deep.mkdir()
+    for _ in range(1500):  # a folder takes the place of its parent, so that no path is long
+        parent = done / "parent"
+        parent.mkdir()
+        deep.rename(parent / "a")
+        parent.rename(deep)
+    bottom = deep.joinpath(*"a" * 1500)
+    (bottom / "job_1795224441974_0009.jhist").write_bytes(b"<html>")
     try:
-        os.chdir(done)
-        for _ in range(1500):
-            os.mkdir("a")  # noqa: PTH102  a path to it would be too long one day
-            os.chdir("a")
-        Path("job_1795224441974_0009.jhist").write_bytes(b"<html>")
-    finally:
-        os.chdir(home)
-    filled = add(tmp_path, done)
+        filled = add(tmp_path, done)
+    finally:  # what removes the folder of the test calls itself for each
+        (bottom / "job_1795224441974_0009.jhist").unlink()
+        for folder in (bottom, *bottom.parents[:1500]):
+            folder.rmdir()
 
     assert (filled.added, filled.left_out_files) == (2, 1)
+
+
+def test_jobs_alike_that_spread_widely_are_warned_of(tmp_path, capsys):
+    """
+    Two programs that a rule makes one family: said by the import, its run and the catalog's list.
+    """
+    folder = unpacked("families-streaming", tmp_path)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("streams: ^streamjob\n")
+    imported = import_jobs([folder], tmp_path / "run", rules=read_rules(rules))
+    add(tmp_path, folder)
+    catalog = str(tmp_path / "catalog")
+    assert main(["catalog", "list", "--catalog", catalog, "--rules", str(rules)]) == 0
+
+    (note,) = [note for note in imported.notes if "jobs alike" in note]
+    assert [row["jobs"] for row in imported.families] == [2]
+    assert note.startswith("streams, 16 MiB: 2 jobs alike took 10.8 to 64.8 s")
+    assert note in imported.run.read_manifest().limitations
+    shown = " ".join("".join(capsys.readouterr()).split())
+    assert "streams: jobs alike take up to 6 times as long" in shown
+
+
+def test_a_catalog_from_before_programs_were_known_goes_on_working(tmp_path, done):
+    """
+    Its rows have families by class; added again, jobs with a configuration get their program.
+    """
+    add(tmp_path, done)
+    (batch,) = (tmp_path / "catalog" / "jobs").glob("*.parquet")
+    parquet.write_table(parquet.read_table(batch).drop_columns(["program"]), batch)
+    for index in (tmp_path / "catalog").glob("index.parquet"):
+        index.unlink()
+
+    assert len(job_ids(tmp_path)) == 2
+    assert Catalog(tmp_path / "catalog").read_job(job_ids(tmp_path)[0])["program"] is None
+    assert counts(add(tmp_path, done)) == (1, 0, 1, 0)
+    assert counts(add(tmp_path, done)) == (0, 0, 2, 0)
+    assert len(job_ids(tmp_path)) == 2
 
 
 def test_a_damaged_configuration_costs_its_job_the_classes_alone(tmp_path):
