@@ -148,7 +148,7 @@ def row_texts(row: dict[str, Any]) -> tuple[str, ...]:
     if row["low_80_s"]:
         interval = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}"
     takes_most = ""
-    if job_s:
+    if job_s and row["limits"]:
         limiting_s = row["phases"][row["limits"]]["job_s"]
         takes_most = f"{row['limits']}, {percent(limiting_s / job_s)}"
     times = (row["model"], row["cell"], number(job_s), interval)
