@@ -2,6 +2,8 @@
 
 import json
 
+from statistics import fmean
+
 import numpy as np
 import pytest
 
@@ -419,7 +421,14 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
 
     assert main([*argv, "-o", str(picture), "--json"]) == 0
 
-    rungs = json.loads(capsys.readouterr().out)["rungs"]
+    answer = json.loads(capsys.readouterr().out)
+    rungs = answer["rungs"]
+    assert answer["says"].startswith(f"nearest is {answer['judge']}, ")
+    assert answer["judge_error"] == min(
+        fmean(abs(rung["error"]) for rung in rungs if (rung["way"], rung["model"]) == pair)
+        for pair in {(rung["way"], rung["model"]) for rung in rungs}
+    )
+    assert answer["rests_on"]["cells"] == len({rung["cell"] for rung in rungs})
     errors = {(each["way"].partition(",")[0], each["model"], each["cell"]): each["error"]
               for each in rungs}  # fmt: skip
     own = {key[1:]: error for key, error in errors.items() if key[0] == "as it is"}
@@ -512,4 +521,10 @@ def test_costs_of_another_machine_are_named_and_refused_if_strict(
     )
     status, shown = predicted("here", "--strict")
     assert status == 0
+    answer = json.loads(shown.out)
+    moved = f"profiles of {stored.id}, for the machine of here.json in the place of here.json; "
+    assert answer["says"].startswith(moved)
+    assert " off on job times there (2 cells, 6 jobs, 3 repeats of each); " in answer["says"]
+    assert answer["says"].endswith(f"; {answer['verdict']}")
+    assert answer["verdict"]
     assert "another machine" not in shown.out + shown.err

@@ -70,7 +70,7 @@ def test_whoever_reads_or_writes_a_run_of_scores_is_told(bundled, reader):
     )
     assert error.value.where == str(run.path)
     assert error.value.fix == (
-        "harness show, profile, ask, tune and reproduce take this run;"
+        "harness show, compare, profile, ask, tune and reproduce take this run;"
         " harness compare and publish --check take its bundle"
     )
 

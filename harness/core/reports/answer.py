@@ -7,7 +7,7 @@ What is said of two models is the verdict on them: `nearer`, `equal` or `undecid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from statistics import median
 
 from pydantic import TypeAdapter
@@ -22,7 +22,7 @@ from harness.base.documents.wording import (
     share_with_interval,
 )
 from harness.base.records.prediction import Prediction
-from harness.base.records.score import Comparison, Ranking, Summary
+from harness.base.records.score import Comparison, Ranking, Summary, Tally
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -51,13 +51,25 @@ def headline(results: ReportData) -> str:
         return "No answer yet: predictions are there, and no scored cell has been measured."
     if not results.score_book.measurements:
         return "No answer yet: what was measured has not been scored (harness score RUN)."
-    return "No answer: no prediction could be scored."
+    tally = results.score_book.tally("trial")
+    counted = "" if tally is None else f" Scored: {tally_text(tally)}."
+    return f"No answer: no prediction could be scored.{counted}"
 
 
 def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
-    """Say which model is nearest, or that several are, or that it is undecided."""
+    """Say which model is nearest, or that several are, or that it is undecided; on which cells."""
     if not ranking.models:
         return f"No verdict: {ranking.reason}."
+    verdict = nearest_sentence(results, ranking)
+    tally = results.score_book.tally("cell", ranking.quantity)
+    if tally is None or ranking.cells == tally.planned:
+        return verdict
+    cells = f"{ranking.cells} of {count(tally.planned, 'planned cell')}"
+    return f"{verdict.removesuffix('.')}, in {cells}."
+
+
+def nearest_sentence(results: ReportData, ranking: Ranking) -> str:
+    """Say which model is nearest, or that several are, or that it is undecided."""
     first, *tied = ranking.nearest
     times = ANSWERED[ranking.quantity]
     pairs = first_pairs(results, ranking)
@@ -139,9 +151,35 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     repeated = f"{fewest}{count(repeats[-1], 'repeat')} of each"
     return [
         f"{count(ranking.cells, 'cell')} (workload, input and configuration), {repeated}.",
+        *tally_sentences(results, ranking),
         f"The models learnt from {learnt_from}, the profiling cells.",
         noise,
     ]
+
+
+def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
+    """What was planned, how much of it is scored and compared, and why the rest is not."""
+    trials = results.score_book.tally("trial")
+    cells = results.score_book.tally("cell", ranking.quantity)
+    if trials is None or cells is None:
+        return
+    yield f"Scored: {tally_text(trials)}."
+    if cells.planned != ranking.cells:
+        reasons = Counter(cells.left_out) + Counter(ranking.cells_left_out)
+        counted = f"{ranking.cells} of {count(cells.planned, 'planned cell')}"
+        yield f"Compared: {counted}; {reasons_text(reasons)}."
+
+
+def tally_text(tally: Tally) -> str:
+    """In words: how much of what was planned is scored, and how much is not for which reason."""
+    text = f"{tally.scored} of {count(tally.planned, f'planned {tally.unit}')}"
+    return f"{text}; {reasons_text(tally.left_out)}" if tally.left_out else text
+
+
+def reasons_text(left_out: Mapping[str, int]) -> str:
+    """Why something is not scored, the most frequent reason first, each with its number."""
+    by_number_of = sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0]))
+    return "; ".join(f"{number} not: {reason}" for reason, number in by_number_of)
 
 
 def undecided_pairs(results: ReportData, ranking: Ranking) -> list[str]:

@@ -21,7 +21,7 @@ LACKS = {
     "raw": "",
 }
 _ANSWERS = {
-    "scores": "harness show, profile, ask, tune and reproduce take this run",
+    "scores": "harness show, compare, profile, ask, tune and reproduce take this run",
     "traces": "harness report, predict, score, plot and export take this run",
 }
 _OF_BUNDLE = "harness compare and publish --check take its bundle"

@@ -144,6 +144,30 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
         yield
 
 
+def walk_folders(
+    top: str | Path, leave_out: Callable[[OSError], object] = lambda _: None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """
+    Each folder from *top* down, with the names of its folders and of its other files, sorted.
+
+    However deep they lie: `os.walk` calls itself for each.  No link is followed.  Folders that are
+    taken out of the list are not entered; of one that cannot be read *leave_out* gets the error.
+    """
+    waiting = [str(top)]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            with os.scandir(parent) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            leave_out(error)
+            continue
+        links = {entry.name for entry in found if entry.is_symlink()}
+        names = [entry.name for entry in found if entry.is_dir()]
+        yield parent, names, [entry.name for entry in found if not entry.is_dir()]
+        waiting += [str(Path(parent, name)) for name in reversed(names) if name not in links]
+
+
 def folders(parent: Path) -> list[Path]:
     """Folders in *parent*, sorted; none where it does not exist."""
     with os_error_as_machine_error(parent):
