@@ -136,6 +136,7 @@ NOT_STORED = {
     },
     # What a user named, and the state folder.
     "harness/core/evaluate/own_code.py": {"path.read_bytes", "_kept_path(code).read_bytes"},
+    "harness/core/evaluate/own_model.py": {"os.fdopen"},  # the pipe of its own process
     "harness/core/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
     "harness/clusters/monitor/machine.py": {
         "file.open", "self.path.open", "source.open", "target.open", "Path(path).read_text",

@@ -43,6 +43,9 @@ run(standalone_mode=False, prog_name="try")
 OF_A_THREAD = (
     "thread = threading.Thread(target={}, args=('a message',)); thread.start(); thread.join()"
 )
+OF_A_SIGNAL = (
+    "signal.signal(signal.SIGUSR1, lambda *_: {}('a message')); signal.raise_signal(signal.SIGUSR1)"
+)
 
 
 def shown(program):
