@@ -907,7 +907,9 @@ class TestBacktest:
             "ernest": True, "nearest": True,
         }  # fmt: skip
         assert all(each[0].not_applicable for each in predictions.values() if not each[0].job_s)
-        assert {s.quantity for s in run.read_scores().scores} >= {"job_s", "body_s"}
+        quantities = {score.quantity for score in run.read_scores().scores}
+        assert quantities >= {"job_s", "published_s"}
+        assert "body_s" not in quantities  # start and end of tasks are fitted: no measurement
         assert "terasort 11.4 MiB sort.factor=10" in Evaluation.of(run).labels.values()
         (refusal, *_) = blind_refusals(run, run.trials().values())
         assert "was measured before the predictions were sealed" in refusal

@@ -333,7 +333,9 @@ class TestMeasure:
         """
         run, _ = session(overrides=UNTIL_DECIDED).measure()
         levels = []
-        monkeypatch.setattr(steps, "score", lambda *_, error: levels.append(error) or ScoreBook())
+        monkeypatch.setattr(
+            steps, "score", lambda *_, error, planned: levels.append(error) or ScoreBook()
+        )
         session(overrides=UNTIL_DECIDED).evaluation(run).score()
 
         assert levels == [LOOK_ERROR]
