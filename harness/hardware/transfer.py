@@ -466,13 +466,17 @@ def profiles_for(
 
 
 def judges_there(source: Run, models: Iterable[str]) -> list[Judge]:
-    """How far off each of *models* was on all job times of *source*; empty without scores."""
+    """
+    How far off each of *models* was on all job times of *source*; empty without scores.
+
+    Workloads on which no model at all has an answer tell nothing of any.
+    """
     try:
         scores = source.read_scores()
     except DataError:  # it was not scored
         return []
     workloads = sorted({measurement.workload for measurement in scores.measurements})
-    by_workload = [judges_of(scores, workload) for workload in workloads]
+    by_workload = list(filter(None, (judges_of(scores, workload) for workload in workloads)))
     return [
         joint_judge(model, [judges.get(model, Judge(model)) for judges in by_workload])
         for model in models
