@@ -333,9 +333,12 @@ class TestMeasure:
         """
         run, _ = session(overrides=UNTIL_DECIDED).measure()
         levels = []
-        monkeypatch.setattr(
-            steps, "score", lambda *_, error, planned: levels.append(error) or ScoreBook()
-        )
+
+        def score(*_, error, **_planned):
+            levels.append(error)
+            return ScoreBook()
+
+        monkeypatch.setattr(steps, "score", score)
         session(overrides=UNTIL_DECIDED).evaluation(run).score()
 
         assert levels == [LOOK_ERROR]
