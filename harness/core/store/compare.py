@@ -61,7 +61,7 @@ def _differences(stored: Opener, remade: Opener, name: str) -> Iterator[Differen
     """
     old = dict(_values(stored, name))
     new = dict(_values(remade, name))
-    if _version(stored, name) < _version(remade, name):
+    if 0 < _version(stored, name) < _version(remade, name):
         known_fields = {_field(place) for _, place in old}
         new = {key: value for key, value in new.items() if _field(key[1]) in known_fields}
     for model, place in old | new:
