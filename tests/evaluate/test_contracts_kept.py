@@ -150,7 +150,7 @@ class Renamed(WordCount):
     """
 
     plan = None
-    jobs = None
+    commands = None
 
     def plan_input(self, spec, block_bytes):
         """
