@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.base.version import __version__
 
 if TYPE_CHECKING:
-    from harness.api.run import Run
+    from harness.api.commands import backtest, compare, import_histories, runs, tune
+    from harness.api.commands import open as open  # noqa: A004 - the name that docs/api.md promises
 
-__all__ = ["__version__", "open"]
+__all__ = [
+    "__version__",
+    "backtest",
+    "compare",
+    "import_histories",
+    "open",
+    "runs",
+    "tune",
+]
 
 
-def open(run: str | Path, results_dir: str | Path = "results") -> Run:  # noqa: A001
-    """
-    Open a run: its folder, that of its experiment (the newest one), of an analysis, or its id.
+def __getattr__(name: str) -> Any:
+    """A function of `harness.api.commands`: what it needs is imported when one is asked for."""
+    if name not in __all__:
+        raise AttributeError(f"module 'harness' has no attribute {name!r}")
+    from harness.api import commands
 
-    An id, or its first characters, is looked up under *results_dir*.  `DataError` (of
-    `harness.base.errors`) says what there is where none is meant, or several are.
-    """
-    from harness.api.run import Run
-    from harness.core.evaluate.flow import Evaluation
-    from harness.core.store import Store
+    return getattr(commands, name)
 
-    return Run(Evaluation.of(Store(Path(results_dir)).find(str(run))))
+
+def __dir__() -> list[str]:
+    """The names of the interface, whether they were asked for or not."""
+    return [*globals(), *__all__]

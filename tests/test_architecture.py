@@ -130,12 +130,13 @@ NOT_STORED = {
     "harness/tracer/command.py": {"gzip.open"},  # -o FILE, written
     "harness/cli/commands/models.py": {"Path(name).read_text"},  # vectors
     "harness/core/run/manifest.py": {"Path(file.locate()).read_bytes"},  # of an installed package
-    "harness/nightly/alarms.py": {"path.read_text"},  # CSV of a user's own
+    "harness/nightly/columns.py": {"path.open"},  # CSV of a user's own
     "harness/core/evaluate/contract.py": {  # of the package
         "files('harness.core.evaluate').joinpath('example-profile.json').read_text"
     },
     # What a user named, and the state folder.
     "harness/core/evaluate/own_code.py": {"path.read_bytes", "_kept_path(code).read_bytes"},
+    "harness/core/evaluate/own_model.py": {"os.fdopen"},  # the pipe of its own process
     "harness/core/evaluate/provenance.py": {"Path(sys.modules[module].__file__ or '').read_bytes"},
     "harness/clusters/monitor/machine.py": {
         "file.open", "self.path.open", "source.open", "target.open", "Path(path).read_text",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.base.documents.document import Document
@@ -11,11 +12,16 @@ from harness.base.documents.drawing import draw_alone
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
+from harness.base.records.trial import Code
 from harness.core.evaluate.basis import basis_of_run
+from harness.core.evaluate.own_code import kept_own, read_own
+from harness.core.evaluate.own_model import OwnModel
 from harness.core.evaluate.predict import predict_cells
 from harness.core.experiment.grid import axis_values, meaning
 from harness.core.frames import Frames
+from harness.core.reports.answer import headline
 from harness.core.run.preflight import known_names
+from harness.models import Model, require_models
 from harness.tuning.ask import asked_cells
 
 if TYPE_CHECKING:
@@ -35,7 +41,29 @@ class Run(Frames):
     """
 
     def __repr__(self) -> str:
-        return f"<run {self.run.id} of {self.evaluation.experiment.name}>"
+        return f"<run {self.id} of {self.experiment}>"
+
+    @property
+    def id(self) -> str:
+        """Its id: `20261123T181438Z-ca05`; of imported histories the name of its folder."""
+        return self.run.id
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self.run.path
+
+    @property
+    def experiment(self) -> str:
+        """The name of its experiment."""
+        return self.evaluation.experiment.name
+
+    @cached_property
+    def verdict(self) -> str:
+        """The first sentence of its report: which model is nearest, or what is missing."""
+        if not self.run.seal.exists():
+            return "No answer yet: no model has predicted anything."
+        return headline(self.evaluation.report_data(with_tasks=False))
 
     @cached_property
     def document(self) -> Document:
@@ -60,6 +88,10 @@ class Run(Frames):
         """
         What *model* says of a *cell*, measured or not: `body_s`, `job_s`, `intervals`, and more.
 
+        *model* is the name of one (`harness list models`), or a class of your own by its path,
+        `./mine.py:Mine`, or by the name under which the run was predicted.  `SpecError` for any
+        other name says which is nearest.
+
         *cell* is a row of a frame, changed or not, or settings by the names of axes and of Hadoop's
         properties: `{"workload": "terasort", "input": "1 GiB"}`.  What settings leave out is as in
         the largest scored cell of the workload.  Nothing is stored.
@@ -79,8 +111,28 @@ class Run(Frames):
             if text != "nan" and meaning(text) != meaning(values.get(name, "")):
                 changes.append(f"{name}={text}{' B' * (name == 'input' and text.isdigit())}")
         (chosen,) = asked_cells(base, changes, known_names()) if changes else [base]
-        (prediction,) = predict_cells(model, [chosen], self.run.read_profiles(), cells)
+        asked_model = self._model(model)
+        (prediction,) = predict_cells(asked_model, [chosen], self.run.read_profiles(), cells)
         return prediction
+
+    def _model(self, name: str) -> str | Model:
+        """The model *name*: that of the user's own as its file is now, in a process of its own."""
+        kept = self.evaluation.experiment.predict.code
+        if ".py:" in name:
+            own_class = read_own(name)
+        elif name in kept:
+            own_class = kept_own(kept[name])
+        else:
+            require_models([name], "run.predict")
+            return name
+        code = own_class.code
+        self._own_models[code] = self._own_models.get(code) or OwnModel(own_class)
+        return self._own_models[code]
+
+    @cached_property
+    def _own_models(self) -> dict[Code, OwnModel]:
+        """Those that were asked: their processes end with this object."""
+        return {}
 
 
 class Plots:

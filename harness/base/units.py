@@ -136,3 +136,22 @@ def format_duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def about(seconds: float) -> str:
+    """
+    A duration that is only estimated, for people: no finer than it can be known.
+
+    >>> about(0), about(34), about(89.9), about(364), about(4000), about(7300)
+    ('no time', 'about 30 s', 'about 90 s', 'about 6 min', 'about 1 h 05 min', 'about 2 h')
+    """
+    if seconds <= 0:
+        return "no time"
+    if seconds < 95:
+        return f"about {max(10, round(seconds, -1)):.0f} s"
+    minutes = max(1, round(seconds / 60))
+    if minutes < 60:
+        return f"about {minutes} min"
+    minutes = 5 * round(minutes / 5)
+    rest = f" {minutes % 60:02d} min" if minutes % 60 else ""
+    return f"about {minutes // 60} h{rest}"

@@ -13,6 +13,7 @@ import json
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ import numpy as np
 from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.text import excerpt
 from harness.catalog.families import RULES_FILE, families, read_rules
-from harness.catalog.jobs import COLUMNS, FEATURES, Row
+from harness.catalog.jobs import COLUMNS, FEATURES, LATER, Row
 from harness.observe.storage.files import (
     exclusive_lock,
     os_error_as_machine_error,
@@ -38,8 +39,8 @@ _JOBS = "jobs"
 _INDEX = "index.parquet"
 _LOCK = "lock"
 _SCRATCH = ".new"
-_INDEX_VERSION = 1
-_TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer")
+_INDEX_VERSION = 2
+_TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer", "program")
 NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
 _REPAIR = "move this file out of the catalog, and add its sources again: harness catalog add SOURCE"
 
@@ -94,13 +95,28 @@ class Catalog:
             sync_tree(scratch.parent)
             rename_durably(scratch, jobs / scratch.name)
 
+    def known_keys(self) -> set[str]:
+        """
+        Keys of the jobs that need not be read again, and their ids, which are all a server has.
+
+        A row from before all columns were known, whose job has a configuration, is to be read.
+        """
+        columns = ["source_key", "job_id", "mapper", "program"]
+        keys = set[str]()
+        for key, job_id, mapper, program in zip(
+            *(column.to_pylist() for column in self.table(columns).columns), strict=True
+        ):
+            if mapper is None or program is not None:
+                keys.update((key, job_id))
+        return keys
+
     def read_job(self, job_id: str) -> Row:
         """Row of a job, from its batch; `DataError` where the catalog has no such job."""
         for is_anew in (False, True):  # a batch that does not agree has the index made again
             table = self.table(["job_id", "batch", "row", "is_current"], anew=is_anew)
             (place,) = table.take([self.position(table, job_id)]).to_pylist()
             with _with_repair(), suppress(IndexError, ValueError):
-                rows = read_table(self._opener, self.batches()[place["batch"]], COLUMNS)
+                rows = read_table(self._opener, self.batches()[place["batch"]], COLUMNS, LATER)
                 row = next(islice(rows, place["row"], None), {})
                 if row.get("job_id") == job_id:
                     return row
@@ -140,7 +156,7 @@ class Catalog:
         parts = [] if stored is None else [stored.replace_schema_metadata(None)]
         for number in range(stored_batches, len(paths)):
             with _with_repair():
-                batch = read_columns(self._opener, paths[number], COLUMNS)
+                batch = read_columns(self._opener, paths[number], COLUMNS, LATER)
                 parts.extend(self._part(number, part) for part in batch)
         table = arrow.concat_tables(parts)
         last_rows = {job_id: row for row, job_id in enumerate(table["job_id"].to_pylist())}
@@ -191,19 +207,28 @@ class Catalog:
         import pyarrow as arrow
 
         columns = dict(zip(COLUMNS, part, strict=True))
-        names = ("name", "mapper", "combiner", "reducer")
+        names = ("name", "mapper", "combiner", "reducer", "program")
         jobs = [*zip(*(columns[name] for name in names), strict=True)]
         numbers = {name: np.asarray(columns[name], float) for name in NUMBERS}
+        counts = (columns[name] for name in ("num_maps", "num_reduces", "properties"))
+        settings = [setting_of(*setting) for setting in zip(*counts, strict=True)]
         return arrow.table(
             {
                 "is_current": arrow.array(np.ones(len(jobs), bool)),
                 "batch": arrow.array(np.full(len(jobs), number)),
                 "row": arrow.array(np.arange(len(jobs))),
                 "family": arrow.array(families(self.rules, jobs), arrow.string()),
+                "setting": arrow.array(settings, arrow.string()),
                 **{name: arrow.array(columns[name], arrow.string()) for name in _TEXTS},
                 **{name: arrow.array(values, from_pandas=True) for name, values in numbers.items()},
             }
         )
+
+
+def setting_of(num_maps: float, num_reduces: float, properties: Sequence[str]) -> str:
+    """What is equal for jobs of a family that ask the same of Hadoop, but for their input."""
+    text = "\n".join([f"{num_maps:.0f} {num_reduces:.0f}", *properties])
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @contextmanager

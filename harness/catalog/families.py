@@ -16,35 +16,57 @@ from typing import Any
 
 from harness.base.errors import SpecError
 from harness.base.text import excerpt
+from harness.clusters.workloads.base import INPUT_TOLERANCE
 from harness.core.experiment.document import MAX_CHARACTERS, Document, Scalar
 from harness.observe.storage.files import os_error_as_machine_error
 
 RULES_FILE = "rules.yaml"
+WIDE_SPREAD = 2.0  # of the times of jobs alike: more than that is warned of
 _MOST_RULES = 500
 _LONGEST_PATTERN = 500
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     "|sep(?:t(?:ember)?)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_VARYING = re.compile(
-    rf"\b(?:\d{{1,2}}[ -])?{_MONTH}[ .,-]{{1,2}}\d{{1,4}}(?:, ?\d{{4}})?\b"  # in words
-    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b(?=[a-f]*\d)[0-9a-f]{12,}\b"  # a hash
-    r"|\d(?:[\d.,:/_T -]*\d)?(?:Z\b)?",  # a number, a date, a time
+# Which stage of a query or step of a flow: that is another program.
+STAGE = re.compile(
+    r"(?<![a-z])(?:stage|step|phase)(?:-num)?[-_ =:#]{0,2}\d{1,3}(?: ?(?:of|/) ?\d{1,3})?"
+    r"(?![\d.:/_-]*\d)|(?<![\d.:/_-])\d{1,2} of \d{1,2}(?![\d.:/_-]*\d)",
     re.IGNORECASE,
+)
+_HASH = (
+    r"(?<![0-9a-z])(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|(?=\d*[a-f])(?:(?=[a-f]*\d)[0-9a-f]{12,}|(?=[a-f]*\d[a-f]*\d)[0-9a-f]{8,11}))(?![0-9a-z])"
+)
+_DATE = rf"\b(?:\d{{1,2}}[ -])?{_MONTH}[ .,-]{{1,2}}\d{{1,4}}(?:, ?\d{{4}})?\b"  # in words
+_NUMBER = r"\d(?:[\d.,:/_T -]*\d)?(?:Z\b)?"  # a date, a time
+_VARYING = (
+    re.compile(rf"({STAGE.pattern})|{_HASH}", re.IGNORECASE),
+    re.compile(rf"({STAGE.pattern})|{_DATE}|{_NUMBER}", re.IGNORECASE),
 )
 _PACKAGE = re.compile(r"\b([A-Za-z_])\w*\.(?=\w)")
 
-Parts = tuple[str, str | None, str | None, str | None]  # name, mapper, combiner, reducer
+# Name, mapper, combiner, reducer, and what tells the program apart beside them.
+Parts = tuple[str, str | None, str | None, str | None, str | None]
 
 
 def stem(name: str) -> str:
     """
-    The name of a job without its numbers and dates.
+    The name of a job without its numbers, hashes and dates; stages and steps keep theirs.
 
     >>> stem("etl-2026-11-25 run 7"), stem("load of 3 Nov 2026"), stem("word count")
     ('etl-# run #', 'load of #', 'word count')
+    >>> stem("query 17 (Stage-2)"), stem("job_1795224441974_0001"), stem("step 2 of 3")
+    ('query # (Stage-2)', 'job_#', 'step 2 of 3')
     """
-    return " ".join(_VARYING.sub("#", name).split()) or "no name"
+    for pattern in _VARYING:
+        name = pattern.sub(lambda match: match[1] or "#", name)
+    return " ".join(name.split()) or "no name"
+
+
+def short_class(class_name: str) -> str:
+    """The name of a class with each package as its first letter."""
+    return _PACKAGE.sub(r"\1.", class_name)
 
 
 @lru_cache(maxsize=10_000)
@@ -52,17 +74,13 @@ def own_family(job: Parts) -> str:
     """
     The family that no rule names: the stem of the name, and the classes with short packages.
 
-    >>> own_family(("sort 3", "org.example.SortMap", "", None))
-    'sort # [o.e.SortMap, -, ?]'
+    >>> own_family(("sort 3", "org.example.SortMap", "", None, "in SequenceFileInputFormat"))
+    'sort # [o.e.SortMap, -, ?; in SequenceFileInputFormat]'
     """
-    name, *classes = job
-    short_classes = []
-    for class_name in classes:
-        if class_name is None:
-            short_classes.append("?")
-        else:
-            short_classes.append(_PACKAGE.sub(r"\1.", class_name) or "-")
-    return f"{stem(name)} [{', '.join(short_classes)}]"
+    name, *classes, program = job
+    short_classes = ["?" if part is None else short_class(part) or "-" for part in classes]
+    more = f"; {program}" if program else ""
+    return f"{stem(name)} [{', '.join(short_classes)}{more}]"
 
 
 def families(rules: Mapping[str, str], jobs: Sequence[Parts]) -> list[str]:
@@ -112,12 +130,14 @@ def family_rows(table: Any) -> list[dict[str, Any]]:
     """
     Families in an index *table*, those of most jobs first: how many, how long, how large.
 
-    Times and sizes are the least, the median and the most of the jobs that succeeded.
+    Times and sizes are the least, the median and the most of the jobs that succeeded; *spread* is
+    by how many times one took as long as another of the same setting and input, the most.
     """
     from pyarrow import compute
 
     table = table.filter(table["is_current"])
     is_success = compute.equal(table["state"], "SUCCEEDED")
+    spreads = spreads_of(table.filter(is_success))
     for column in ("job_s", "input_bytes"):
         place = table.column_names.index(column)
         table = table.set_column(place, column, compute.if_else(is_success, table[column], None))
@@ -135,10 +155,35 @@ def family_rows(table: Any) -> list[dict[str, Any]]:
     groups = table.append_column("is_success", is_success).group_by("family")
     rows = groups.aggregate([*wanted.values()]).to_pylist()
     named = [
-        {"family": row["family"], **{name: row["_".join(pair)] for name, pair in wanted.items()}}
+        {
+            "family": row["family"],
+            **{name: row["_".join(pair)] for name, pair in wanted.items()},
+            "spread": spreads.get(row["family"]),
+        }
         for row in rows
     ]
     return sorted(named, key=lambda row: (-row["jobs"], row["family"]))
+
+
+def spreads_of(table: Any) -> dict[str, float]:
+    """Of each family with two jobs alike in an index *table* their most different times' factor."""
+    columns = ["family", "setting", "input_bytes", "job_s"]
+    sorted_table = table.sort_by([(name, "ascending") for name in columns])
+    spreads = dict[str, float]()
+    first: tuple[Any, ...] = (None, None, 0.0)
+    times_s = list[float]()
+    for family, setting, input_bytes, job_s in zip(
+        *(sorted_table[name].to_pylist() for name in columns), strict=True
+    ):
+        size = input_bytes or 0.0
+        is_alike = (family, setting) == first[:2] and size <= first[2] * (1 + INPUT_TOLERANCE)
+        if not is_alike:
+            first = (family, setting, size)
+            times_s = []
+        times_s.append(job_s)
+        if len(times_s) > 1 and min(times_s) > 0:
+            spreads[family] = max(spreads.get(family, 1.0), max(times_s) / min(times_s))
+    return spreads
 
 
 def job_rows(table: Any, family: str) -> list[dict[str, Any]]:

@@ -16,21 +16,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.errors import DataError, HarnessError
-from harness.base.hadoop.properties import READ_NAMES, job_config, successor, whole
+from harness.base.hadoop.properties import PARALLEL, READ_NAMES, job_config, successor
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import LIMIT, MEMORY, expanded, plain_value, runs_on_java_8
 from harness.base.records.trace import (
-    FILE_INPUT_COUNTER,
+    FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
+    TASK_COUNTER,
     JobTrace,
-    TaskAttempt,
+    NodeClock,
     TaskKind,
 )
 from harness.base.records.trial import digest
 from harness.base.text import excerpt
-from harness.catalog.families import own_family, stem
-from harness.catalog.jobs import past_job
+from harness.catalog.applications import Applications
+from harness.catalog.families import STAGE, families, stem
+from harness.catalog.jobs import WANTED, past_job
 from harness.catalog.places import list_sources
 from harness.catalog.sources import JOB, Files
 from harness.clusters.workloads.base import MOST_FILES
@@ -38,9 +41,8 @@ from harness.clusters.workloads.history import COMBINER
 from harness.observe.parsing.history import read_history
 from harness.observe.storage.opener import MOST_WHOLE_BYTES
 
-LIMIT = "mapreduce.job.running.{}.limit"
-MEMORY = "mapreduce.{}.memory.mb"
 _OPTIONS = "mapreduce.{}.java.opts"
+_ADMIN_OPTIONS = "mapreduce.admin.{}.child.java.opts"
 _OLD_OPTIONS = "mapred.child.java.opts"
 _NAMES = READ_NAMES | {
     "dfs.replication",
@@ -48,7 +50,8 @@ _NAMES = READ_NAMES | {
     *(MEMORY.format(kind) for kind in KINDS),
 }
 _HEAP_OPTION = re.compile(
-    r"-Xm[xsn]\S+|-XX:[+-]Use\w*GC|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
+    r"-Xm[xsn]\S+|-XX:[+-]Use(\w*GC|AdaptiveSizePolicy)"
+    r"|-XX:\w*(HeapSize|NewSize|NewRatio|SurvivorRatio)=\S+"
 )
 _LONGEST_NAME = 40
 _MOST_NAMED = 3  # files that were left out, in an error
@@ -59,9 +62,11 @@ class PastJob:
     """
     A job that has succeeded, read from *source*.
 
-    *family* is the catalog's, of its name without numbers and its classes.  *configuration* is what
-    models read of it, with its memory; *at_once* the most of its tasks of each kind that ran at one
-    moment; *has_repeats* whether attempts failed or were killed.
+    *family* is the catalog's, of a rule or of its name without numbers and its program.
+    *configuration* is what models read of it, with its memory; *at_once* the most of its tasks of
+    each kind that ran at one moment; *has_repeats* whether attempts failed or were killed; *clocks*
+    those of nodes that are off.  The *input_bytes* of a job that *reads_files* are what its maps
+    read, of another what they wrote.
     """
 
     source: Files
@@ -76,6 +81,8 @@ class PastJob:
     at_once: Mapping[TaskKind, int]
     hosts: frozenset[str]
     has_repeats: bool
+    clocks: tuple[NodeClock, ...] = ()
+    reads_files: bool = True
 
     def trace(self) -> JobTrace:
         """What its history says of it, task by task."""
@@ -92,12 +99,13 @@ class Histories(NamedTuple):
     """
     Past *jobs* in the order of their submission, and why files were *left_out*, by file.
 
-    *where* are the places at which they lie.
+    *where* are the places at which they lie, with *applications* that are no such jobs.
     """
 
     jobs: list[PastJob]
     left_out: dict[str, str]
     where: str
+    applications: Applications
 
     def reasons(self) -> list[str]:
         """Say why the first files were left out."""
@@ -105,12 +113,17 @@ class Histories(NamedTuple):
         return reasons[:_MOST_NAMED]
 
 
-def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histories:
-    """Read the jobs at *places*, *only* these ids, if any; `DataError`: there is none."""
-    jobs, left_out = read_jobs(places, only)
-    histories = Histories(jobs, left_out, ", ".join(map(str, places)))
+def find_jobs(
+    places: Sequence[str | Path],
+    only: Collection[str] = (),
+    rules: Mapping[str, str] | None = None,
+) -> Histories:
+    """Read the jobs at *places* as `read_jobs` does; `DataError`: there is none."""
+    applications = Applications()
+    jobs, left_out = read_jobs(places, only, applications, rules)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
     if not jobs:
-        reasons = histories.reasons()
+        reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
         fix = "name a copy of the folder mapreduce.jobhistory.done-dir, configurations included"
         raise DataError(what, where=histories.where, fix=fix)
@@ -118,12 +131,17 @@ def find_jobs(places: Sequence[str | Path], only: Collection[str] = ()) -> Histo
 
 
 def read_jobs(
-    places: Iterable[str | Path], only: Collection[str] = ()
+    places: Iterable[str | Path],
+    only: Collection[str] = (),
+    applications: Applications | None = None,
+    rules: Mapping[str, str] | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.  Others than *only* these ids, if any, do not.
+    A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
+    that are no MapReduce jobs are counted in *applications*.  Families are those of *rules*, or
+    their own.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -132,7 +150,7 @@ def read_jobs(
         """Whether the job is one of *only*, or all are wanted."""
         return not only or job_id in only
 
-    listed = (list_sources(place, left_out.__setitem__) for place in places)
+    listed = (list_sources(place, left_out.__setitem__, applications) for place in places)
     for source in chain.from_iterable(listed):
         id_match = JOB.match(source.key)  # the files of a run have no id in their names
         if id_match and not is_wanted(id_match[0]):
@@ -141,7 +159,7 @@ def read_jobs(
             left_out[source.label] = "a history server has no files to copy: name their folder"
             continue
         try:
-            job = read_job(source)
+            job = read_job(source, rules)
             if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
@@ -150,11 +168,12 @@ def read_jobs(
     return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
 
 
-def read_job(source: Files) -> PastJob:
+def read_job(source: Files, rules: Mapping[str, str] | None = None) -> PastJob:
     """Read one job; `HarnessError` says why no model can be asked about it."""
     trace = read_history([source.read(source.history, MOST_WHOLE_BYTES)], source.history)
     source = with_configuration(source, trace.job_id)
-    return job_of(trace, read_properties(_clean_conf(source), source.configuration), source)
+    properties = read_properties(_clean_conf(source), source.configuration)
+    return job_of(trace, properties, source, rules)
 
 
 def with_configuration(source: Files, job_id: str) -> Files:
@@ -172,16 +191,27 @@ def with_configuration(source: Files, job_id: str) -> Files:
     return replace(source, configuration=name)
 
 
-def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> PastJob:
-    """Make the job of its *trace* and the *properties* of its configuration, which *source* has."""
-    input_bytes = _input_bytes(trace)
-    row = past_job(trace, properties)
-    classes = (row["mapper"], row["combiner"], row["reducer"])
+def job_of(
+    trace: JobTrace,
+    properties: Mapping[str, str],
+    source: Files,
+    rules: Mapping[str, str] | None = None,
+) -> PastJob:
+    """
+    Make the job of its *trace* and the *properties* of its configuration, which *source* has.
+
+    Its family is that of the first of *rules* that fits, or its own.
+    """
+    input_bytes = _size(trace)
+    wanted = {name: expanded(properties[name], properties) for name in WANTED & properties.keys()}
+    row = past_job(trace, wanted)
+    names = ("name", "mapper", "combiner", "reducer", "program")
+    (family,) = families(rules or {}, [tuple(row[name] for name in names)])
     return PastJob(
         source=source,
         job_id=trace.job_id,
         name=trace.name,
-        family=own_family((trace.name, *classes)),
+        family=family,
         submit_s=trace.submit_s,
         finish_s=trace.finish_s,
         input_bytes=input_bytes,
@@ -190,11 +220,17 @@ def job_of(trace: JobTrace, properties: Mapping[str, str], source: Files) -> Pas
         at_once={kind: row[f"{kind}_slots"] for kind in KINDS},
         hosts=frozenset(attempt.host for attempt in trace.attempts if attempt.host),
         has_repeats=row["failed_attempts"] + row["killed_attempts"] > 0,
+        clocks=trace.clocks,
+        reads_files=trace.input_bytes > 0,
     )
 
 
-def _input_bytes(trace: JobTrace) -> int:
-    """Bytes that the maps of a job read; `DataError`: no model can be asked about such a job."""
+def _size(trace: JobTrace) -> int:
+    """
+    Bytes that the maps of a job read, or what stands for them where they read no files.
+
+    `DataError`: no model can be asked about such a job.
+    """
     if trace.state != "SUCCEEDED":
         reason = trace.diagnostics.strip() or "no reason is given"
         raise DataError(f"the job ended as {trace.state}: {reason}")
@@ -202,13 +238,23 @@ def _input_bytes(trace: JobTrace) -> int:
         raise DataError("its tasks ran within its application master, which no model covers")
     if not 1 <= trace.num_maps <= MOST_FILES:
         raise DataError(f"it has {trace.num_maps} maps, and models take 1 to {MOST_FILES}")
-    maps = trace.succeeded("map")
-    if not any(attempt.counters for attempt in maps):
+    counters = trace.map_counters or trace.task_counters("map")
+    if not counters:
         raise DataError("it has no counters: nothing says what the job read")
-    input_bytes = sum(map(_bytes_read, maps))
-    if not input_bytes:
-        raise DataError("its maps read no bytes: nothing says how large the job was")
-    return input_bytes
+    if not (size := trace.input_bytes or _other_size(counters)):
+        raise DataError("its maps read no bytes and wrote none: nothing says how large it was")
+    return size
+
+
+def _other_size(counters: Mapping[str, int]) -> int:
+    """
+    Bytes that stand for the size of a job whose maps read no files, by their *counters*.
+
+    What they wrote, or else the descriptions of their splits: they grow with the work, too.
+    """
+    written = counters.get(f"{FILE_OUTPUT_COUNTER}.BYTES_WRITTEN", 0)
+    collected = counters.get(f"{TASK_COUNTER}.MAP_OUTPUT_BYTES", 0)
+    return written or collected or counters.get(f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_READ", 0)
 
 
 def _clean_conf(source: Files) -> bytes:
@@ -222,26 +268,53 @@ def configuration_of(
     """
     What models read of a job's *properties*, under the names of today, its memory and *combiner*.
 
-    Of the options of a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a
-    value that models cannot read.
+    Values are as Hadoop reads them; what it takes its default for is not there.  Of the options of
+    a JVM the heap's alone: others hold paths, or a password.  `SpecError` for a value that models
+    cannot read.
     """
     renamed = {successor(name): text for name, text in properties.items() if successor(name)}
-    stated = {name: text.strip() for name, text in (renamed | dict(properties)).items()}
+    stated = renamed | dict(properties)
+
+    def stated_text(name: str) -> str:
+        return plain_value(name, expanded(stated.get(name, ""), stated))
+
     # How the input was split is known from the history.
     names = sorted(name for name in _NAMES if not name.startswith("mapreduce.input."))
-    chosen = {name: stated[name] for name in names if stated.get(name)}
+    chosen = {name: text for name in names if (text := stated_text(name))}
     shared_options = chosen.pop(_OLD_OPTIONS, "")
     for kind in KINDS:
         options = _OPTIONS.format(kind)
-        memory = MEMORY.format(kind)
-        words = (stated.get(options) or shared_options).split()
-        chosen[options] = " ".join(filter(_HEAP_OPTION.fullmatch, words))
-        chosen.setdefault(memory, "1024")  # Hadoop's default
-        whole(memory, chosen[memory], least=-1)
-        whole(LIMIT, chosen.get(LIMIT.format(kind), "0"), least=0)
+        # Hadoop puts those of its administrator before those of the job.
+        typed = stated_text(_ADMIN_OPTIONS.format(kind))
+        typed = f"{typed} {stated_text(options) or shared_options}"
+        chosen[options] = heap_options(typed, stated)
+        chosen.setdefault(MEMORY.format(kind), "1024")  # Hadoop's default
     chosen |= {"mapreduce.job.reduces": str(trace.num_reduces), COMBINER: combiner}
     job_config(chosen)
     return chosen
+
+
+def heap_options(options: str, properties: Mapping[str, str]) -> str:
+    """Of the *options* of a JVM those of its heap, with the collector that Java 8 takes itself."""
+    words = list(filter(_HEAP_OPTION.fullmatch, options.split()))
+    has_collector = any(word.endswith("GC") and "+Use" in word for word in words)
+    if not has_collector and runs_on_java_8(options, properties):
+        words.append(PARALLEL)
+    return " ".join(words)
+
+
+def _short_name(job: PastJob) -> str:
+    """Words of the name of *job* without numbers, its stage at the end; or of its rule's name."""
+    name = stem(job.name)
+    if not job.family.startswith(f"{name} ["):  # of a rule
+        name = job.family
+    name = name.lower()
+    stages = STAGE.findall(name)
+    tail = "-".join(re.findall("[a-z0-9]+", stages[-1])) if stages else ""
+    words = re.findall("[a-z]+", STAGE.sub(" ", name))
+    room = _LONGEST_NAME - len(tail) - bool(tail)
+    head = "-".join(words)[:room].rstrip("-")
+    return "-".join(filter(None, (head, tail))) or "job"
 
 
 def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
@@ -250,26 +323,9 @@ def family_names(jobs: Iterable[PastJob]) -> dict[str, str]:
 
     Families that would share one have a part of their hash behind it.
     """
-    names = {job.family: job.name for job in jobs}
-    words = {family: re.findall("[a-z]+", stem(name).lower()) for family, name in names.items()}
-    short = {
-        family: "-".join(name_words or ["job"])[:_LONGEST_NAME]
-        for family, name_words in words.items()
-    }
+    short = {job.family: _short_name(job) for job in jobs}
     counts = Counter(short.values())
     for family, name in short.items():
         if counts[name] > 1:
             short[family] = f"{name}-{digest(family)[:4]}"
     return short
-
-
-def _bytes_read(attempt: TaskAttempt) -> int:
-    """Bytes that a map read of its input, or, where its format counts none, of file systems."""
-    files = (
-        count
-        for name, count in attempt.counters.items()
-        if name.startswith(f"{FILE_SYSTEM_COUNTER}.")
-        and name.endswith("_BYTES_READ")
-        and not name.endswith(".FILE_BYTES_READ")
-    )
-    return attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ") or sum(files)

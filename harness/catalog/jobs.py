@@ -7,23 +7,32 @@ estimated in its place.  Times are seconds, sizes are bytes as they are stored.
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from statistics import fmean
 from typing import Any
+from urllib.parse import unquote_plus
 
+from harness.base.documents.wording import count
 from harness.base.hadoop.properties import READ_NAMES
 from harness.base.hadoop.slots import KINDS
+from harness.base.hadoop.values import plain_value
 from harness.base.records import trace as records
 from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.base.records.trial import digest
 from harness.base.text import excerpt
+from harness.catalog.families import short_class, stem
 from harness.observe.parsing.lines import LARGEST
 
 Row = dict[str, Any]
 
 _LONGEST_NAME = 300
 _LONGEST_VALUE = 200  # characters
+_MOST_WORDS = 10  # of a command that a script is looked for among
+_SCRIPT = re.compile(r"[A-Za-z_][\w-]{0,60}\.(?:py|rb|pl|sh|R|js|php|awk|lua|jar)")
+_COMMAND = re.compile(r"[A-Za-z_][\w-]{0,20}")
 # Class of each part by the new interface, by the old one, and what says which of them is used.
 _CLASSES = {
     "mapper": ("mapreduce.job.map.class", "mapred.mapper.class", "mapred.mapper.new-api"),
@@ -36,11 +45,35 @@ _KEPT = READ_NAMES | {
     "mapreduce.map.memory.mb", "mapreduce.map.output.compress.codec",
     "mapreduce.output.fileoutputformat.compress.codec",
 }  # fmt: skip
-WANTED = _KEPT.union(*_CLASSES.values())
+# Formats of input and output by the old interface: words that stand for them, by default none.
+_FORMATS = {
+    "in": (
+        "mapreduce.job.inputformat.class", "mapred.input.format.class", "mapred.mapper.new-api"
+    ),
+    "out": (
+        "mapreduce.job.outputformat.class", "mapred.output.format.class", "mapred.reducer.new-api"
+    ),
+}  # fmt: skip
+_PLAIN_FORMATS = re.compile(
+    r"org\.apache\.hadoop\.mapred(uce\.lib\.(in|out)put)?\.Text\w+putFormat"
+)
+# What tells programs of one engine apart, by the word for it; values may hold passwords.
+_TELLS = {
+    "map": "stream.map.streamprocessor",
+    "combine": "stream.combine.streamprocessor",
+    "reduce": "stream.reduce.streamprocessor",
+    "pig": "pig.job.feature",
+    "alias": "pig.alias",
+    "query": "hive.query.id",
+    "action": "oozie.launcher.action.main.class",
+    "imports": "mapreduce.jdbc.input.table.name",
+    "exports": "mapreduce.jdbc.output.table.name",
+}
+WANTED = _KEPT.union(*_CLASSES.values(), *_FORMATS.values(), _TELLS.values())
 
 # Sums over all successful tasks of a kind; a map-only job has its output counted in its maps.
 _COUNTERS: dict[str, tuple[TaskKind, str]] = {
-    "input_bytes": ("map", f"{records.FILE_INPUT_COUNTER}.BYTES_READ"),
+    "input_bytes": ("map", records.BYTES_READ),  # as `bytes_read` has it
     "map_input_records": ("map", f"{records.TASK_COUNTER}.MAP_INPUT_RECORDS"),
     "map_output_records": ("map", f"{records.TASK_COUNTER}.MAP_OUTPUT_RECORDS"),
     "map_spilled_records": ("map", f"{records.TASK_COUNTER}.SPILLED_RECORDS"),
@@ -102,7 +135,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
         "counters_from": str, **dict.fromkeys(("source", "source_key", "configuration"), str),
     }),
     "program": ("the job configuration, where there is one", {
-        **dict.fromkeys(_CLASSES, str | None), "properties": tuple[str, ...],
+        **dict.fromkeys((*_CLASSES, "program"), str | None), "properties": tuple[str, ...],
     }),
     "slots": ("history: most attempts that ran at once", dict.fromkeys(_COUNTED, int)),
     "records and bytes": ("history: see counters_from", dict.fromkeys(_COUNTERS, int | None)),
@@ -115,6 +148,7 @@ GROUPS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "missing": ("what should be there", {"missing": tuple[str, ...]}),
 }  # fmt: skip
+LATER = ("program",)  # columns that catalogs of before lack
 COLUMNS = dict(chain.from_iterable(fields.items() for _, fields in GROUPS.values()))
 
 
@@ -129,12 +163,15 @@ def past_job(trace: JobTrace, properties: Mapping[str, str] | None, problem: str
     if properties is None:
         reason = problem or "no job configuration beside the history"
         missing.append(f"classes and properties: {excerpt(reason, 200)}")
+    if dropped := sum(clock.tasks for clock in trace.clocks if not clock.moved):
+        missing.append(f"phases of {count(dropped, 'task')}: the clock of their node is off")
     counts, counters_from = _counts(trace, missing)
     return {
         **{field: getattr(trace, field) for field in _TRACED},
         "name": trace.name[:_LONGEST_NAME],
         "counters_from": counters_from,
-        **_classes(properties),
+        **classes_of(properties, _CLASSES),
+        "program": None if properties is None else program_of(properties),
         "properties": _kept(properties or {}),
         **_attempts(trace),
         **counts,
@@ -172,17 +209,51 @@ def most_at_once(attempts: Iterable[TaskAttempt], kind: TaskKind) -> int:
     return max(accumulate(step for _, step in sorted(moments)), default=0)
 
 
-def _classes(properties: Mapping[str, str] | None) -> dict[str, str | None]:
-    """Class of each part; empty where the job sets none, `None` where nobody knows."""
+def classes_of(
+    properties: Mapping[str, str] | None, parts: Mapping[str, tuple[str, str, str]]
+) -> dict[str, str | None]:
+    """Class of each of *parts*; empty where the job sets none, `None` where nobody knows."""
     if properties is None:
-        return dict.fromkeys(_CLASSES)
+        return dict.fromkeys(parts)
     classes = dict[str, str | None]()
-    for part, (new_name, old_name, switch) in _CLASSES.items():
-        is_new = properties.get(switch, "").strip() == "true"
+    for part, (new_name, old_name, switch) in parts.items():
+        is_new = properties.get(switch, "").strip().lower() == "true"
         names = (new_name, old_name) if is_new else (old_name, new_name)
         values = (properties.get(name, "").strip()[:_LONGEST_NAME] for name in names)
         classes[part] = next(filter(None, values), "")
     return classes
+
+
+def program_of(properties: Mapping[str, str]) -> str:
+    """
+    What tells a program apart beside its classes: formats, and for engines one digest of the rest.
+
+    Of a command of Hadoop streaming its first word is shown, or the script that it starts.  Values
+    may hold passwords: four digits of a digest of all of them tell nobody which.
+
+    >>> program_of({"stream.map.streamprocessor": "python3+count.py+--key+7"})
+    'map count.py, #c0fb'
+    """
+    words = list[str]()
+    for part, class_name in classes_of(properties, _FORMATS).items():
+        if class_name and not _PLAIN_FORMATS.fullmatch(class_name):
+            words.append(f"{part} {short_class(class_name)}")
+    texts = {word: unquote_plus(properties.get(name, "")) for word, name in _TELLS.items()}
+    tells = {word: stem(text) for word, text in texts.items() if text.strip()}
+    for word in ("map", "combine", "reduce"):
+        if word in tells and (script := _script(texts[word])):
+            words.append(f"{word} {script}")
+    if tells:
+        words.append(f"#{digest(tells)[:4]}")
+    return ", ".join(words)
+
+
+def _script(command: str) -> str:
+    """The script that a *command* starts, or its first word; empty where that may be anything."""
+    names = [word.rpartition("/")[2] for word in command.split()]
+    scripts = [name for name in names[:_MOST_WORDS] if _SCRIPT.fullmatch(name)]
+    plain = [name for name in names[:1] if _COMMAND.fullmatch(name)]
+    return next(iter(scripts or plain), "")
 
 
 def _kept(properties: Mapping[str, str]) -> tuple[str, ...]:
@@ -211,6 +282,8 @@ def _counts(trace: JobTrace, missing: list[str]) -> tuple[dict[str, int | None],
     for column, (kind, counter) in columns.items():
         total = totals.get(kind, {})
         stated = total.get(counter)
+        if counter == records.BYTES_READ:
+            stated = records.bytes_read(total, trace.num_maps)
         counts[column] = _checked(stated)
         if counts[column] is None and total and column not in optional:
             missing.append(f"{column}: {'no such counter' if stated is None else 'not a count'}")
@@ -229,16 +302,8 @@ def _totals(
     stated = {"map": trace.map_counters, "reduce": trace.reduce_counters}
     if any(stated.values()):
         return {kind: stated[kind] for kind in kinds}, "totals of the job"
-    sums = {kind: _summed(trace, kind) for kind in kinds}
+    sums = {kind: trace.task_counters(kind) for kind in kinds}
     return sums, "sums over the tasks that succeeded" if any(sums.values()) else ""
-
-
-def _summed(trace: JobTrace, kind: TaskKind) -> Mapping[str, int]:
-    """Counters of the tasks of *kind* that succeeded, summed; of one that did twice, the last."""
-    sums = Counter[str]()
-    for attempt in {attempt.task_id: attempt for attempt in trace.succeeded(kind)}.values():
-        sums.update(attempt.counters)
-    return sums
 
 
 def _ratios(
@@ -271,8 +336,8 @@ def _map_output_ratio(
     if ratio is None:
         return None
     if properties is not None:
-        compress = properties.get("mapreduce.map.output.compress", "").strip().lower()
-        if compress != "true":
+        name = "mapreduce.map.output.compress"
+        if plain_value(name, properties.get(name, "")) != "true":
             return 1.0  # more than that only frames the records
     if counts["combine_input_records"] == 0:
         return ratio

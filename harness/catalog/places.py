@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from tempfile import SpooledTemporaryFile
 from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
 from harness.base.errors import ClusterError, HarnessError, ParseError, SpecError
+from harness.base.hadoop.values import expanded
 from harness.base.records.trace import AttemptState, JobTrace, TaskAttempt
 from harness.base.text import excerpt, printable
+from harness.catalog.applications import HEAD_BYTES, Applications, ReadHead
 from harness.catalog.jobs import WANTED
-from harness.catalog.sources import JOB, Files, Source, paired, too_large
+from harness.catalog.sources import JOB, Files, Source, paired, too_large, unpacked
 from harness.clusters.existing.discovery import (
     ADDRESS,
     active_namenode,
@@ -30,13 +32,17 @@ from harness.clusters.existing.discovery import (
     whole,
 )
 from harness.core.store import Run, os_error_as_machine_error
+from harness.core.store.packed import opened
+from harness.observe.parsing.clocks import settled
 from harness.observe.parsing.lines import LARGEST
-from harness.observe.storage.opener import MANIFEST
+from harness.observe.storage.files import walk_folders
+from harness.observe.storage.opener import MANIFEST, PACKED, Opener
 
 _SCHEMES = ("hdfs:", "webhdfs:", "http:")
 _LOG = re.compile(r"(job-[0-9]{1,6})-history\.jhist")  # of a trial
 _FILE_NAME = re.compile(r"(?!\.\.?$)[^/\x00]{1,255}")
 _JOBS = "/ws/v1/history/mapreduce/jobs"
+_APPLICATIONS = "/ws/v1/cluster/apps"  # of a ResourceManager
 _ATTEMPT = re.compile(r"attempt_[0-9]{1,16}_[0-9]{1,10}_[mr]_[0-9]{1,10}_[0-9]{1,10}")
 _TASK = re.compile(r"task_[0-9]{1,16}_[0-9]{1,10}_([mr])_[0-9]{1,10}")
 _IN_MEMORY_BYTES = 2**26
@@ -47,6 +53,10 @@ _STATES: dict[str, AttemptState] = {
     "KILLED": "killed",
 }
 
+# A job of Hadoop 1 has the minute in its id at which its JobTracker started; its host was in front.
+_OLD_NAME = re.compile(r"(?:.{1,150}_)?job_[0-9]{12}_[0-9]{4,10}_(?!conf\.xml).{1,150}(?<!\.jhist)")
+_OLD = "a history of Hadoop 1, which is not read: of Hadoop 0.23 or later it is"
+
 LeaveOut = Callable[[str, str], None]
 
 
@@ -55,40 +65,57 @@ def is_remote(place: str | Path) -> bool:
     return str(place).startswith(_SCHEMES)
 
 
-def list_sources(place: str | Path, leave_out: LeaveOut) -> Iterator[Source]:
+def list_sources(
+    place: str | Path, leave_out: LeaveOut, applications: Applications | None = None
+) -> Iterator[Source]:
     """
     Past jobs at *place*, in an order that stays; what cannot be listed is left out.
 
     It is a folder, `hdfs:/PATH` in the cluster of ``HADOOP_CONF_DIR``, `webhdfs://HOST:PORT/PATH`
-    with the web address of a NameNode, or `http://HOST:PORT` of a history server.  `HarnessError`
-    where nobody answers there.
+    with the web address of a NameNode, or `http://HOST:PORT` of a history server, or of a
+    ResourceManager, which has no jobs.  Those that are no MapReduce jobs are counted in
+    *applications*.  `HarnessError` where nobody answers there.
     """
+    others = Applications() if applications is None else applications
     if not is_remote(place):
-        yield from _list_folder(opened(Path(place)), leave_out)
+        yield from _list_folder(opened(Path(place)), leave_out, others)
         return
     url = urlsplit(str(place))
     if url.scheme == "hdfs" and not url.netloc:
-        yield from _list_hdfs(active_namenode(), PurePosixPath(url.path), leave_out)
+        yield from _list_hdfs(active_namenode(), PurePosixPath(url.path), leave_out, others)
         return
     if not ADDRESS.fullmatch(url.netloc) or url.scheme == "hdfs":
         forms = "hdfs:/PATH, webhdfs://NAMENODE:9870/PATH or http://HISTORYSERVER:19888"
         what = f"'{excerpt(str(place))}' is no address of histories"
         raise SpecError(what, where="SOURCE", fix=f"write {forms}")
     if url.scheme == "webhdfs":
-        yield from _list_hdfs(url.netloc, PurePosixPath(url.path), leave_out)
+        yield from _list_hdfs(url.netloc, PurePosixPath(url.path), leave_out, others)
         return
-    for job in elements(get_json(url.netloc, _JOBS), "jobs", "job"):
+    for job in _served_jobs(url.netloc, others):
         job_id = str(job.get("id"))
         if JOB.fullmatch(job_id):
             yield _ServedJob(job_id, url.netloc)
 
 
-def _list_folder(folder: Path, leave_out: LeaveOut) -> Iterator[Source]:
+def _served_jobs(server: str, applications: Applications) -> list[dict[str, Any]]:
+    """Jobs of a history *server*; of a ResourceManager none, but *applications* that are none."""
+    try:
+        return elements(get_json(server, _JOBS), "jobs", "job")
+    except ClusterError as error:
+        try:
+            answer = get_json(server, _APPLICATIONS)
+        except ClusterError:
+            raise error from None
+        applications.add_answers(elements(answer, "apps", "app"))
+        return []
+
+
+def _list_folder(folder: Path, leave_out: LeaveOut, applications: Applications) -> Iterator[Source]:
     """Histories below a *folder* of this machine."""
     if folder.is_file():
         leave_out(printable(folder), f"a source is a folder: name {printable(folder.parent)}")
         return
-    for parent, history, configuration, run in _named(folder, leave_out):
+    for parent, history, configuration, run in _named(folder, leave_out, applications):
         ending = ".gz" if run else ""
         names = filter(None, (history, configuration))
         paths = [parent / f"{name}{ending}" for name in names]
@@ -112,20 +139,38 @@ def _key(history: str, place: str, sizes: list[int]) -> str:
     return " ".join([match[0] if match else place, *map(str, sizes)])
 
 
-def _named(folder: Path, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path | None]]:
+def _named(
+    folder: Path, leave_out: LeaveOut, applications: Applications
+) -> Iterator[tuple[Path, str, str, Path | None]]:
     """Folder, history and configuration of each job below *folder*, and its run, if any."""
 
     def leave_out_folder(error: OSError) -> None:
         leave_out(printable(error.filename), (error.strerror or str(error)).lower())
 
-    for parent, folders, names in os.walk(folder, onerror=leave_out_folder):
-        folders.sort()
+    for parent, folders, names in walk_folders(folder, leave_out_folder):
         if MANIFEST in names and "trials" in folders:
             folders.clear()
             yield from _named_in_run(Run(Path(parent)), leave_out)
             continue
+        applications.add_files(Path(parent).name, names, partial(_head, Path(parent)))
+        for name in hadoop_1(names, partial(_head, Path(parent))):
+            leave_out(printable(Path(parent, name)), _OLD)
         for history, configuration in paired(names):
             yield Path(parent), history, configuration, None
+
+
+def hadoop_1(names: Iterable[str], read_head: ReadHead) -> list[str]:
+    """Those of *names* whose files are histories of Hadoop 1, as they begin."""
+    candidates = sorted(filter(_OLD_NAME.fullmatch, names))
+    heads = ((name, read_head(name)) for name in candidates)
+    return [name for name, head in heads if head and head.startswith(b"Meta VERSION=")]
+
+
+def _head(folder: Path, name: str) -> bytes | None:
+    """First bytes of a file in *folder*; `None` where it cannot be read."""
+    with suppress(HarnessError, OSError), Opener(folder).open(folder / name, "") as stream:
+        return stream.read(HEAD_BYTES)
+    return None
 
 
 def _named_in_run(run: Run, leave_out: LeaveOut) -> Iterator[tuple[Path, str, str, Path]]:
@@ -142,7 +187,9 @@ def _named_in_run(run: Run, leave_out: LeaveOut) -> Iterator[tuple[Path, str, st
             yield run.trial_dir(trial_id) / "raw", match[0], beside, run.path
 
 
-def _list_hdfs(namenode: str, top: PurePosixPath, leave_out: LeaveOut) -> Iterator[Source]:
+def _list_hdfs(
+    namenode: str, top: PurePosixPath, leave_out: LeaveOut, applications: Applications
+) -> Iterator[Source]:
     """Histories below a folder in HDFS; a folder below it that is closed is left out."""
     waiting = [top]
     while waiting:
@@ -163,7 +210,17 @@ def _list_hdfs(namenode: str, top: PurePosixPath, leave_out: LeaveOut) -> Iterat
             else:
                 files[name] = entry_of[name]
         waiting += reversed(subfolders)  # the first of them is the next
+        applications.add_files(folder.name, files, partial(_head_in_hdfs, namenode, folder))
+        for name in hadoop_1(files, partial(_head_in_hdfs, namenode, folder)):
+            leave_out(f"hdfs:{printable(folder / name)}", _OLD)
         yield from _paired_in_hdfs(namenode, folder, files)
+
+
+def _head_in_hdfs(namenode: str, folder: PurePosixPath, name: str) -> bytes | None:
+    """First bytes of a file in a *folder* in HDFS; `None` where it cannot be read."""
+    with suppress(ClusterError), open_in_hdfs(namenode, str(folder / name)) as pieces:
+        return next(pieces, b"")[:HEAD_BYTES]
+    return None
 
 
 def _paired_in_hdfs(
@@ -199,7 +256,8 @@ class _HdfsFiles(Files):
                     if copy.tell() > most_bytes:
                         raise too_large(name, most_bytes, f"hdfs:{printable(path)}")
             copy.seek(0)
-            yield cast("IO[bytes]", copy)
+            stored = cast("IO[bytes]", copy)
+            yield unpacked(stored, most_bytes, self.label) if name.endswith(PACKED) else stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +284,7 @@ class _ServedJob(Source):
         """
         job = inner(self._get(), "job")
         totals = self._counters()
-        attempts = self._attempts()
+        attempts, clocks = settled(self._attempts())
         submit_s = _moment(job, "submitTime")
         finish_s = _moment(job, "finishTime")
         if submit_s is None or finish_s is None or submit_s > finish_s:
@@ -241,7 +299,8 @@ class _ServedJob(Source):
             finish_s=finish_s,
             num_maps=_count(job, "mapsTotal"),
             num_reduces=_count(job, "reducesTotal"),
-            attempts=attempts,
+            attempts=tuple(attempts),
+            clocks=clocks,
             counters=totals["total"],
             map_counters=totals["map"],
             reduce_counters=totals["reduce"],
@@ -260,7 +319,8 @@ class _ServedJob(Source):
             # A server writes what looks like a number, or a truth, as that.
             text = value if isinstance(value, str) else json.dumps(value)
             texts[name] = text.encode(errors="replace").decode()  # halves of pairs stay out
-        return texts
+        whole_texts = {name: str(value) for name, value in properties.items()}
+        return {name: expanded(text, whole_texts) for name, text in texts.items()}
 
     def _counters(self) -> dict[str, dict[str, int]]:
         """Counters of the whole job, and of its maps and its reduces."""

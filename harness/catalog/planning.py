@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from harness.base.errors import DataError
 from harness.base.hadoop.constants import CHECKSUM_BYTES, LEAST_BLOCK_BYTES, TASK_MEMORY_MB
+from harness.base.hadoop.values import LIMIT, MEMORY
 from harness.base.records.trace import TaskKind
 from harness.base.records.trial import (
     HISTORY,
@@ -26,8 +27,9 @@ from harness.base.records.trial import (
     Versions,
     WorkloadSpec,
 )
-from harness.base.units import MIB
-from harness.catalog.histories import LIMIT, MEMORY, Histories, PastJob
+from harness.base.units import MIB, format_bytes
+from harness.catalog.families import WIDE_SPREAD
+from harness.catalog.histories import Histories, PastJob
 from harness.clusters.workloads.base import INPUT_TOLERANCE
 
 UNKNOWN = Versions(hadoop="unknown", java="unknown")
@@ -113,7 +115,7 @@ def plan_jobs(
             "scored": len(chosen) - profiled,
         }
         families.append({"family": name, **counts})
-        notes += family_notes(name, counts)
+        notes += [*family_notes(name, counts), *spread_notes(name, family_jobs, cells)]
     plan.sort(key=lambda planned: (planned.job.submit_s, planned.job.job_id))
     return PastPlan(plan, families, notes)
 
@@ -130,6 +132,23 @@ def family_notes(name: str, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{name}: {reason}, so no model can be scored on it; it has a profile"
     if repeated := counts["jobs"] - counts["profiled"] - counts["scored"]:
         yield f"{name}: {repeated} later jobs repeat what was profiled: not scored"
+
+
+def spread_notes(name: str, jobs: Sequence[PastJob], cells: Sequence[Cell]) -> Iterator[str]:
+    """Warn of cells of the family *name* whose *jobs* spread widely: they may be two programs."""
+    times_by_cell = defaultdict[str, list[float]](list)
+    inputs = dict[str, str]()
+    for job, cell in zip(jobs, cells, strict=True):
+        times_by_cell[cell.id].append(job.finish_s - job.submit_s)
+        inputs[cell.id] = format_bytes(cell.workload.input_bytes)
+    for cell_id, times_s in times_by_cell.items():
+        least_s = min(times_s)
+        most_s = max(times_s)
+        if most_s > WIDE_SPREAD * least_s:
+            yield (
+                f"{name}, {inputs[cell_id]}: {len(times_s)} jobs alike took {least_s:.1f} to"
+                f" {most_s:.1f} s, and no setting says why: a rule may divide the family (--rules)"
+            )
 
 
 def cluster_of(jobs: Sequence[PastJob]) -> ClusterSpec:

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
+from io import BufferedReader, RawIOBase
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from harness.base.errors import DataError, HarnessError, ParseError
+from harness.base.hadoop.secrets import SECRETS
 from harness.base.hadoop.site import read_properties
+from harness.base.hadoop.values import expanded
 from harness.base.records.trace import JobTrace
-from harness.base.text import printable
+from harness.base.text import excerpt, printable
 from harness.base.units import format_bytes
 from harness.catalog.jobs import WANTED, Row, past_job
 from harness.core.store import Run, os_error_as_machine_error
 from harness.observe.parsing.history import read_history
-from harness.observe.storage.opener import Opener
+from harness.observe.storage.opener import PACKED, Opener
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+_HISTORIES = (".jhist", f".jhist{PACKED}")
+_CONFIGURATIONS = ("_conf.xml", f"_conf.xml{PACKED}")
+_BUFFER_BYTES = 2**16
 JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
 _MOST_HISTORY_BYTES = 2**32
 _MOST_CONFIGURATION_BYTES = 2**24
@@ -83,7 +95,8 @@ class Files(Source):
         """Open one of the two; `DataError` where it is a link, no plain file, or too large."""
         if self.run is not None:
             return Run(self.run).raw(self.folder.parent.name).open(name)
-        return Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
+        stream = Opener(self.folder).open(self.folder / name, _COPY, most_bytes)
+        return unpacked(stream, most_bytes, self.label) if name.endswith(PACKED) else stream
 
     def read(self, name: str, most_bytes: int) -> bytes:
         """All bytes of one of the two; `DataError` where they are too many."""
@@ -122,7 +135,50 @@ class Files(Source):
             for property_name, element in zip(names, properties, strict=True)
             if property_name.strip() in _WANTED
         ]
-        return read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)
+        stated = read_properties(b"<configuration>%s</configuration>" % b"".join(wanted), label)
+        if not any("${" in value for value in stated.values()):
+            return stated
+        # What others bring in must be no secret.
+        others = read_properties(SECRETS.clean_conf(text), label)
+        return {name: expanded(value, others) for name, value in stated.items()}
+
+
+class _Packed(RawIOBase):
+    """Bytes of a packed *stream*, which may be small and unpack to anything: no more than asked."""
+
+    def __init__(self, stream: IO[bytes], most_bytes: int, where: str) -> None:
+        self._stream = stream
+        self._gzip = gzip.GzipFile(fileobj=stream)
+        self._left = most_bytes
+        self._error = partial(DataError, where=where, fix=_COPY)
+        self._most = format_bytes(most_bytes)
+
+    def readable(self) -> bool:
+        """It is for reading alone."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Fill *buffer* as far as there is more; `DataError`: it is damaged, or has too much."""
+        room = memoryview(buffer)
+        try:
+            data = self._gzip.read(len(room))
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self._error(f"it is damaged: {excerpt(error, 200)}") from error
+        self._left -= len(data)
+        if self._left < 0:
+            raise self._error(f"it unpacks to more than the {self._most} that are read")
+        room[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close what is read, too."""
+        self._stream.close()
+        super().close()
+
+
+def unpacked(stream: IO[bytes], most_bytes: int, where: str) -> IO[bytes]:
+    """What a packed *stream* holds, *most_bytes* at most; damage is an error that says *where*."""
+    return BufferedReader(_Packed(stream, most_bytes, where), _BUFFER_BYTES)
 
 
 def too_large(name: str, most_bytes: int, where: str) -> DataError:
@@ -134,8 +190,9 @@ def too_large(name: str, most_bytes: int, where: str) -> DataError:
 def paired(names: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Each history among the *names* of a folder, with its configuration; "" where it has none."""
     job_ids = {name: match[0] for name in names if (match := JOB.search(name))}
-    configurations = {job_ids[name]: name for name in job_ids if name.endswith("_conf.xml")}
-    for name in sorted(name for name in names if name.endswith(".jhist")):
+    plain_last = sorted(job_ids, key=lambda name: not name.endswith(PACKED))
+    configurations = {job_ids[name]: name for name in plain_last if name.endswith(_CONFIGURATIONS)}
+    for name in sorted(name for name in names if name.endswith(_HISTORIES)):
         yield name, configurations.get(job_ids.get(name, ""), "")
 
 

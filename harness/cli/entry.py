@@ -32,7 +32,7 @@ from harness.base.installed import by_form
 from harness.base.text import nearest_name
 from harness.base.version import __version__
 from harness.cli.commands_table import COMMANDS, GROUPS
-from harness.cli.console.talk import show_text
+from harness.cli.console.talk import BEGAN_S, show_text
 
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
@@ -138,6 +138,7 @@ def _invoke(words: Sequence[str]) -> int:
     """Run the command that *words* name; the status with which it ends, 0 where it gives none."""
     try:
         with group.make_context("harness", [*words]) as context:
+            context.meta[BEGAN_S] = time.monotonic()
             status = group.invoke(context)
     except click.exceptions.Exit as end:
         status = end.exit_code

@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError
-from harness.base.records.score import Comparison, Measurement
+from harness.base.records.score import Comparison, Measurement, Tally
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.grid import axis_values, varying
+from harness.observe.profiling.measured import SPANS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,8 +21,9 @@ class Frames:
     """
     Frames of what is stored of a run, each read when it is first asked for.
 
-    All but `comparisons` begin with the settings of a row's cell: `workload`, `input` (bytes), and
-    a column for each axis on which the run's cells differ, by its name in the experiment file.
+    All but `comparisons` and `tallies` begin with the settings of a row's cell: `workload`, `input`
+    (bytes), and a column for each axis on which the run's cells differ, by its name in the
+    experiment file.
     `cell` and `trial` are ids, which join frames.  Columns that end in `_s` are seconds; moments
     are seconds since the epoch.  `DataError` names a file that is damaged or not there yet.
     """
@@ -73,7 +75,8 @@ class Frames:
                 f"reference_{name}": time_s for name, time_s in measurement.reference_s.items()
             }
             rows.append({**row, **measurement.raw_s, **reference})
-        return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s")
+        spans = [span.quantity for span in SPANS]  # empty where no start of a task is known
+        return self._frame(rows, "cell", "trial", "job_s", "body_s", "frame_s", *spans)
 
     @cached_property
     def attempts(self) -> DataFrame:
@@ -119,6 +122,19 @@ class Frames:
         """
         rows = [vars(score) for score in self.run.read_scores().scores]
         return self._frame(rows, "model", "cell", "quantity", "speed")
+
+    @cached_property
+    def tallies(self) -> DataFrame:
+        """
+        How many trials and cells were `planned`, `done`, `usable` and `scored`, by `quantity`.
+
+        Of each `model`, and of all where it is empty.  `left_out` names each reason for which
+        others are not scored, with its number; the numbers and `scored` add up to `planned`.
+        """
+        import pandas as pd
+
+        rows = [vars(tally) for tally in self.run.read_scores().tallies]
+        return pd.DataFrame(rows, columns=[*Tally.model_fields])
 
     @cached_property
     def comparisons(self) -> DataFrame:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -114,6 +114,7 @@ def calibrate(
     from harness.core.run.session import Session
     from harness.hardware.calibrate import TEXT, Calibration
     from harness.hardware.transfer import read_hardware
+    from harness.hardware.words import check_says
 
     cluster = f"{{provider: {provider}, workers: {workers}, site: {{dfs.blocksize: 32 MiB}}}}"
     if file is not None:
@@ -130,7 +131,10 @@ def calibrate(
         present({"jobs": offers.records()}, [offers], as_json=as_json)
     elif hardware is not None:
         costs = calibration.check(hardware)
-        present({"costs": checked_table(costs).records()}, [shown_checked(costs)], as_json=as_json)
+        says = check_says(costs)
+        judge = {"judge": None, "judge_error": None, "rests_on": {"jobs": 2}}
+        answer = {"says": says, **judge, "costs": checked_table(costs).records()}
+        present(answer, [says, shown_checked(costs)], as_json=as_json)
         raise SystemExit(int(any(cost.verdict == "moved" for cost in costs)))
     elif output is None:
         raise click.UsageError("-o FILE names the file to write")
@@ -156,8 +160,15 @@ def checked_table(costs: Sequence[CheckedCost]) -> Rows:
 
 def shown_checked(costs: Sequence[CheckedCost]) -> Rows:
     """The same for people."""
-    columns, rows, _ = checked_table(costs)
-    return Rows(columns, [(*row[:2], *(f"{value:.3g}" for value in row[2:])) for row in rows])
+    from harness.base.records.statistics import MACHINE_COSTS
+    from harness.hardware.words import readable
+
+    rows = []
+    for cost in costs:
+        unit = MACHINE_COSTS[cost.cost].unit
+        values = [readable(value, [cost.cost], unit) for value in (cost.from_file, cost.now)]
+        rows.append((cost.cost, cost.verdict, *values))
+    return Rows(checked_table(costs).columns, rows)
 
 
 def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
@@ -171,8 +182,17 @@ def _measure(calibration: Calibration, output: Path, *, as_json: bool) -> None:
         fix = f"free some space, then: harness hardware fit {run.path} -o FILE"
         raise MachineError(error.what, where=error.where, fix=fix) from error
     shown = shown_document(machine_document(output.name, hardware))
-    present(hardware.model_dump(mode="json"), shown, as_json=as_json)
+    present(_machine_answer(hardware), shown, as_json=as_json)
     show(Note(f"{count(len(hardware.chosen), 'job')} in {hardware.spent_s:.0f} s: {output}"))
+
+
+def _machine_answer(hardware: MachineCosts) -> dict[str, Any]:
+    """The costs of a machine as JSON has them, in SI units, with what they say and rest on."""
+    from harness.hardware.words import machine_says
+
+    rests_on = {"jobs": len(hardware.chosen), "seconds": hardware.spent_s}
+    judge = {"judge": None, "judge_error": None, "rests_on": rests_on}
+    return {"says": machine_says(hardware), **judge, **hardware.model_dump(mode="json")}
 
 
 @group("hardware")
@@ -280,7 +300,7 @@ def show_costs(
     document = machine_document(file.name, hardware)
     _write_page(document, outputs)
     present(
-        hardware.model_dump(mode="json"),
+        _machine_answer(hardware),
         () if outputs else shown_document(document),
         as_json=as_json,
     )
@@ -307,8 +327,10 @@ def compare(
         harness hardware compare plain.json slow.json
         harness hardware compare plain.json slow.json --tasks 20261121T0323
     """
-    from harness.hardware.page import pair_document, pairs
+    from harness.hardware.page import pair_document
+    from harness.hardware.rows import pairs
     from harness.hardware.transfer import read_hardware, times_by_resource
+    from harness.hardware.words import pair_says
 
     old, new = map(read_hardware, files)
     costs = pairs(old, new)
@@ -320,11 +342,18 @@ def compare(
     times = []
     if name:
         times = times_by_resource(open_evaluation(name, results_dir, asks=True).run, old, new)
-    document = pair_document([file.name for file in files], costs, differing, times)
+    names = [file.name for file in files]
+    jobs = " and ".join(str(len(machine.chosen)) for machine in (old, new))
+    says = pair_says(names, costs, f"it rests on {jobs} jobs")
+    document = pair_document(names, costs, differing, times, says)
     _write_page(document, outputs)
     shares = Rows(("workload", "resource", "one_s", "other_s"), times)
     answer = {
-        "costs": [cost._asdict() for cost in costs],
+        "says": says,
+        "judge": None,
+        "judge_error": None,
+        "rests_on": {"jobs": [len(machine.chosen) for machine in (old, new)]},
+        "costs": [cost.document() for cost in costs],
         "conditions": differing,
         "times": shares.records(),
     }
@@ -343,7 +372,8 @@ def _write_page(document: Document, outputs: Mapping[str, Path]) -> None:
 
 
 def shown_document(document: Document) -> Iterator[Part]:
-    """What is not folded in *document*."""
+    """What it says in one sentence, and what is not folded in *document*."""
+    yield document.headline
     blocks: list[Block] = [document.overview] if document.overview else []
     for section in document.sections:
         blocks += section.shown()
@@ -399,6 +429,7 @@ def show_ladder(
     from harness.hardware.ladder import (
         draw_ladder,
         ladder,
+        ladder_answer,
         ladder_table,
         profiled_way,
         transferred_ways,
@@ -417,4 +448,5 @@ def show_ladder(
         save(picture, partial(draw_ladder, rungs=rungs))
     numbers = [{**rung._asdict(), "error": rung.error, "covered": rung.covered} for rung in rungs]
     columns, rows = ladder_table(target, rungs)
-    present({"rungs": numbers}, [Rows(columns, rows)], as_json=as_json)
+    answer = ladder_answer(rungs, target)
+    present({**answer, "rungs": numbers}, [answer["says"], Rows(columns, rows)], as_json=as_json)

@@ -12,8 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from harness.base.documents.wording import count, percent
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -26,6 +27,7 @@ from harness.hardware.transfer import profiles_for, read_hardware
 Profiles = Mapping[str, Profile]  # by workload
 
 OF_WHOLE_JOBS = ("ernest", "nearest")
+AS_IT_IS = "as it is"
 OWN = "its own profile"
 TIMES = "times"
 _RATIO_OF = "terasort"
@@ -97,7 +99,7 @@ def _ways(
 ) -> dict[str, Profiles]:
     """Profiles by each way, from the one that takes nothing to those of the new machine itself."""
     profiles = origin.run.read_profiles()
-    ways: dict[str, Profiles] = {"as it is": profiles}
+    ways: dict[str, Profiles] = {AS_IT_IS: profiles}
     if times := terasort_ratio(origin, target):
         ways[f"{TIMES} {times:.2f}, a TeraSort's ratio"] = {
             name: longer_jobs(profile, times) for name, profile in profiles.items()
@@ -206,6 +208,29 @@ def errors_by_way(rungs: Sequence[Rung]) -> Iterator[WayErrors]:
         errors = {rung.cell: abs(rung.error) for rung in way_rungs if rung.error is not None}
         covered = [rung.covered for rung in way_rungs if rung.covered is not None]
         yield WayErrors(way, model, errors, covered)
+
+
+def ladder_answer(rungs: Sequence[Rung], target: Evaluation) -> dict[str, Any]:
+    """What the *rungs* say: the nearest way, how far off it is, and on what that rests."""
+    ways = [errors for errors in errors_by_way(rungs) if errors.errors]
+    cells = {rung.cell for rung in rungs}
+    jobs = sum(measured.cell in cells for measured in target.measurements(profiling=True))
+    rests_on = {"cells": len(cells), "jobs": jobs}
+    if not ways:
+        says = "no way of predicting has an answer"
+        return {"says": says, "judge": None, "judge_error": None, "rests_on": rests_on}
+    # A way that answers fewer cells is compared with nothing.
+    most = max(len(errors.errors) for errors in ways)
+    whole = [errors for errors in ways if len(errors.errors) == most]
+    nearest = min(whole, key=lambda errors: fmean(errors.errors.values()))
+    error = fmean(nearest.errors.values())
+    text = f"nearest is {nearest.model}, {nearest.way}: {percent(error)} off on job times here"
+    old_errors = [errors for errors in whole if errors.way == AS_IT_IS]
+    if old_errors:
+        old = min(fmean(errors.errors.values()) for errors in old_errors)
+        text += f", with the old profile as it is {percent(old)} at best"
+    says = f"{text}; it rests on {count(most, 'cell')}, {count(jobs, 'job')}"
+    return {"says": says, "judge": nearest.model, "judge_error": error, "rests_on": rests_on}
 
 
 def ladder_table(

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from harness.base.documents.document import Document, Section, Table, Text, table
-from harness.base.documents.wording import by_number, count
-from harness.base.records.hardware import Cost, MachineCosts
+from harness.base.records.hardware import MachineCosts
 from harness.base.text import excerpt
+from harness.hardware.rows import CostPair, CostRow, groups_of, rows_of
+from harness.hardware.words import (
+    interval_text,
+    label,
+    machine_says,
+    micro_text,
+    ratio_text,
+    readable,
+)
 
+_GROUPED = "costs in one row are not told apart: it is what they take together for 64 MiB"
 _APART = "!: outside the interval; what tasks do and what disks and networks do differ"
-
-
-class CostPair(NamedTuple):
-    """A cost of *one* machine and of an*other*; a *verdict* needs both intervals."""
-
-    name: str
-    one: float
-    other: float
-    ratio: float | None
-    verdict: str
 
 
 def machine_document(name: str, machine: MachineCosts) -> Document:
     """The costs of a machine with their intervals; folded, its jobs and what they ran on."""
-    costs = {**machine.costs, **machine.frame}
-    rows = [_cost_row(cost_name, cost) for cost_name, cost in costs.items()]
-    columns = ("cost", "value", "90 % interval", "without a job", "unit", "jobs", "")
+    rows = [_cost_row(row) for row in rows_of(machine, groups_of([machine]))]
+    columns = ("cost", "value", "90 % interval", "without a job", "jobs")
     is_apart = any(cost.agree is False for cost in machine.costs.values())
+    notes = [_GROUPED] if any(cost.group for cost in machine.costs.values()) else []
+    notes += [_APART] if is_apart else []
     chosen = [(job["trial"], job["reason"], f"{job['seconds']:.1f}") for job in machine.chosen]
     jobs = table("Jobs in their order", ("trial", "chosen for", "s"), "clr", chosen, folded=True)
     facts = [(fact, excerpt(value)) for fact, value in machine.conditions.items()]
@@ -36,8 +36,8 @@ def machine_document(name: str, machine: MachineCosts) -> Document:
     return Document(
         name=name,
         question="What does this machine cost?",
-        headline=f"{count(len(machine.chosen), 'job')} in {machine.spent_s:.0f} s",
-        overview=table("Costs", columns, "crlrlrl", rows, note=_APART if is_apart else ""),
+        headline=machine_says(machine),
+        overview=table("Costs", columns, "crlrr", rows, note="; ".join(notes)),
         sections=_shown(
             [
                 Section("jobs", "Jobs", [jobs]),
@@ -47,41 +47,14 @@ def machine_document(name: str, machine: MachineCosts) -> Document:
     )
 
 
-def _cost_row(name: str, cost: Cost) -> tuple[str, ...]:
-    """A cost as one row of a table, marked where a measurement without a job contradicts it."""
-    ends = "not known" if cost.high is None else f"{cost.low:.3g} to {cost.high:.3g}"
-    apart = f"not told apart from {', '.join(cost.group)}" if cost.group else ""
-    micro = "" if cost.micro is None else f"{cost.micro:.3g}"
-    if cost.micro is not None and cost.agree is False:
-        micro += " !"
-    return name, f"{cost.value:.3g}", ends, micro, cost.unit, str(cost.trials), apart
+def _cost_row(row: CostRow) -> tuple[str, ...]:
+    """A cost, or a group, as one row of a table."""
+    value = readable(row.value, row.names, row.unit)
+    return label(row.names), value, interval_text(row), micro_text(row), str(row.trials)
 
 
 def _shown(sections: list[Section]) -> list[Section]:
     return [section for section in sections if section.shown()]
-
-
-def pairs(old: MachineCosts, new: MachineCosts) -> list[CostPair]:
-    """Each cost that both machines have, and whether it differs beyond its intervals."""
-    new_costs = {**new.costs, **new.frame}
-    compared = list[CostPair]()
-    for name, old_cost in {**old.costs, **old.frame}.items():
-        if new_cost := new_costs.get(name):
-            ratio = new_cost.value / old_cost.value if old_cost.value else None
-            verdict = _verdict(old_cost, new_cost)
-            compared.append(CostPair(name, old_cost.value, new_cost.value, ratio, verdict))
-    return compared
-
-
-def _verdict(old_cost: Cost, new_cost: Cost) -> str:
-    """Whether a cost differs beyond its intervals on two machines; it needs both."""
-    if old_cost.low is None or old_cost.high is None:
-        return "cannot tell"
-    if new_cost.low is None or new_cost.high is None:
-        return "cannot tell"
-    if new_cost.low > old_cost.high or new_cost.high < old_cost.low:
-        return "differs"
-    return "within their intervals"
 
 
 def pair_document(
@@ -89,25 +62,25 @@ def pair_document(
     costs: Sequence[CostPair],
     conditions: dict[str, tuple[Any, Any]],
     times: Sequence[tuple[str, str, float, float]],
+    says: str,
 ) -> Document:
     """
     *costs* of two machines side by side, which *conditions* differ, and where time goes on each.
 
-    *times*: workload, what its tasks wait for, seconds of a map and a reduce on both.
+    *times*: workload, what its tasks wait for, seconds of a map and a reduce on both.  What it
+    *says* stands above all.
     """
     rows = []
     for cost in costs:
-        ratio = f"{cost.ratio:.2f}" if cost.ratio else ""
-        rows.append((cost.name, f"{cost.one:.3g}", f"{cost.other:.3g}", ratio, cost.verdict))
+        values = [readable(value, cost.names, cost.unit) for value in (cost.one, cost.other)]
+        rows.append((label(cost.names), *values, ratio_text(cost), cost.verdict))
     facts = [(fact, *map(excerpt, pair)) for fact, pair in conditions.items()]
-    differing = sum(cost.verdict == "differs" for cost in costs)
-    verb = by_number(differing, "differs", "differ")
     measured_on = table("What differs", ("measured on", *names), "cll", facts)
     return Document(
         name=" and ".join(names),
         question="What does one machine cost, and what the other?",
-        headline=f"{differing} of {count(len(costs), 'cost')} {verb} beyond the intervals",
-        overview=table("Costs", ("cost", *names, "ratio", ""), "crrrl", rows),
+        headline=says,
+        overview=table("Costs", ("cost", *names, "times as dear", ""), "crrll", rows),
         sections=_shown(
             [
                 Section("facts", "Measured on", [measured_on]),

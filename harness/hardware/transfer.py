@@ -29,6 +29,7 @@ from harness.base.records.statistics import IN_PROFILES, NETWORK_ALONE, PROCESSO
 from harness.base.records.trace import TaskKind
 from harness.base.records.trial import SCHEMA_VERSION, Cell, TrialRecord
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.judge import Judge, joint_judge, judges_of
 from harness.core.evaluate.predict import JOBS, scaled
 from harness.core.reports.sections.method import flatten
 from harness.core.store import Run
@@ -462,6 +463,24 @@ def profiles_for(
         update = {"warnings": (*warnings, *own_warnings)}
         profiles[workload] = moved.model_copy(update=update)
     return profiles, differing
+
+
+def judges_there(source: Run, models: Iterable[str]) -> list[Judge]:
+    """
+    How far off each of *models* was on all job times of *source*; empty without scores.
+
+    Workloads on which no model at all has an answer tell nothing of any.
+    """
+    try:
+        scores = source.read_scores()
+    except DataError:  # it was not scored
+        return []
+    workloads = sorted({measurement.workload for measurement in scores.measurements})
+    by_workload = list(filter(None, (judges_of(scores, workload) for workload in workloads)))
+    return [
+        joint_judge(model, [judges.get(model, Judge(model)) for judges in by_workload])
+        for model in models
+    ]
 
 
 def _origin(source: Run, paths: Sequence[Path]) -> str:

@@ -25,22 +25,21 @@ two constants) is left out, and a warning says so: what was not varied is not ex
 with one ratio of input to machines (one split on one slot and two splits on two slots are such)
 cannot distinguish fixed time from work: all of it counts as work then, and a warning says so.
 
-The body is fitted to the bodies of the jobs, what is published to their whole times.
+The body is fitted to the bodies of the jobs, what is published to their whole times: it stands for
+the job where no job's frame is known.
 """
 
 from __future__ import annotations
 
 import math
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
-from harness.base.records.profile import Profile, ProfiledJob
+from harness.base.records.profile import Profile
 from harness.base.units import MIB
 from harness.models.checks import check_number
-from harness.models.nearest import require_jobs, slots_in_use
+from harness.models.nearest import measured_times, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")
@@ -72,10 +71,11 @@ class Ernest:
             [features(job.input_bytes, slots_in_use(job.map_slots, job.num_splits)) for job in jobs]
         )
         columns, warnings = used_columns(design)
-        body_times = measured_times(jobs, "body_s")
-        job_times = measured_times(jobs, "job_s")
-        fitted = fit(design[:, columns], body_times)
+        bodies = measured_times(jobs, "body_s")
+        job_times = np.array(measured_times(jobs, "job_s"))
         published = fit(design[:, columns], job_times) @ np.array(cell_features)[columns]
+        body_times = np.array(bodies) if bodies else job_times
+        fitted = fit(design[:, columns], body_times)
         residuals = design[:, columns] @ fitted - body_times
         coefficients = np.zeros(len(FEATURES))
         coefficients[columns] = fitted
@@ -84,7 +84,8 @@ class Ernest:
             warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
         return Prediction(
             model=self.name,
-            body_s=math.fsum(terms),
+            body_s=math.fsum(terms) if bodies else None,
+            job_s=float(published),
             published_s=float(published),
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={
@@ -100,11 +101,6 @@ def features(input_bytes: float, machines: int) -> list[float]:
     """1, scale/machines, log(machines), machines, which are slots here: [Ven16], section 3.1."""
     size = check_number("input_bytes", input_bytes, where="ernest", above=True)
     return [1.0, size / machines, math.log(machines), float(machines)]
-
-
-def measured_times(jobs: Iterable[ProfiledJob], name: str) -> np.ndarray:
-    """The time of that *name* of each job, in seconds; ``ModelError`` for what is no time."""
-    return np.array([check_number(name, getattr(job, name), where=Ernest.name) for job in jobs])
 
 
 def used_columns(design: np.ndarray) -> tuple[list[int], list[str]]:

@@ -8,8 +8,8 @@ is taken, and its body is multiplied by how much more input each slot has:
 
 with slots = min(map_slots, num_splits), those that the job can use, and ' what was profiled; it is
 the median over the repeats of the cell.  What is published is the whole job time, scaled with what
-does not grow with the input.  A map's time is scaled by the bytes of a split, a reduce's by the
-input per reduce.
+does not grow with the input; it stands for the job where no job's frame is known.  A map's time is
+scaled by the bytes of a split, a reduce's by the input per reduce.
 
 The distance of two cells is Euclidean over the logarithms of the input size and of each numeric
 job property (`NUMERIC`), so a factor of two counts the same everywhere.  A zero beside another
@@ -63,16 +63,12 @@ class Nearest:
         per_reduce_factor = None
         if num_reduces := configuration.num_reduces:
             per_reduce_factor = growth * like.configuration.num_reduces / num_reduces
-        body_s, published_s = (
-            statistics.median(
-                check_number(name, getattr(job, name), where=_WHERE) for job in repeats
-            )
-            * per_slot_factor
-            for name in ("body_s", "job_s")
-        )
+        body_s = _scaled(measured_times(repeats, "body_s"), per_slot_factor)
+        published_s = _scaled(measured_times(repeats, "job_s"), per_slot_factor)
         return Prediction(
             model=self.name,
             body_s=body_s,
+            job_s=published_s,
             published_s=published_s,
             map_task_s=_scaled([job.map_task_s for job in repeats], per_map_factor),
             reduce_task_s=_scaled([job.reduce_task_s for job in repeats], per_reduce_factor),
@@ -82,12 +78,20 @@ class Nearest:
 
 
 def require_jobs(profile: Profile, model: str) -> list[ProfiledJob]:
-    """Jobs of the profile whose body is known; ``MissingStatistic`` where there is none."""
-    jobs = [job for job in profile.jobs if job.body_s is not None]
-    if not jobs:
-        name = "body_s" if profile.jobs else "jobs"
-        raise MissingStatistic(name, model=model, workload=profile.workload)
-    return jobs
+    """
+    Jobs of the profile whose body is known, or all where no body is; none: ``MissingStatistic``.
+
+    A body is unknown where nothing shows how long the frame of a job is: its time is known still.
+    """
+    if not profile.jobs:
+        raise MissingStatistic("jobs", model=model, workload=profile.workload)
+    return [job for job in profile.jobs if job.body_s is not None] or [*profile.jobs]
+
+
+def measured_times(jobs: Iterable[ProfiledJob], name: str) -> list[float]:
+    """The time of that *name* of each job that has one, s; ``ModelError`` for what is no time."""
+    times = (getattr(job, name) for job in jobs)
+    return [check_number(name, time_s, where=_WHERE) for time_s in times if time_s is not None]
 
 
 def input_per_slot(input_bytes: float, map_slots: int, num_splits: int) -> float:

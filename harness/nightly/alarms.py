@@ -9,23 +9,18 @@ moved is what the alarm names; which others moved with it says the cause (docs/n
 
 from __future__ import annotations
 
-import csv
 import math
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from itertools import chain
-from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.base.errors import DataError
 from harness.base.records.trial import digest
-from harness.base.text import excerpt
 from harness.nightly import shifts
 from harness.nightly.nights import INPUT_OF, levels
 from harness.nightly.records import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
@@ -475,74 +470,3 @@ def _accepted(alarms: Sequence[Alarm], entries: Sequence[Entry]) -> list[Alarm]:
     return [
         alarm.model_copy(update={"state": accepted.get(alarm.id, alarm.state)}) for alarm in alarms
     ]
-
-
-def read_csv(path: Path, *, separate: bool = False) -> list[Table]:
-    """
-    Read nights from columns `time,NAME...`: a row per night, nothing or NaN where it has no value.
-
-    They are one table, or where *separate* one for each column; a column `commit` is left out.
-    `DataError` names the line, and what in it is no number or a clock that goes back.
-    """
-    fix = "write time,NAME,... and a line per night: 2026-11-23T02:00:00Z,12.5,... in order"
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        what = f"it cannot be read: {excerpt(error)}"
-        raise DataError(what, where=str(path), fix=fix) from error
-    number = 1
-    rows = list[list[float]]()
-    try:
-        reader = csv.reader(lines)
-        head = [name.strip() for name in next(reader, [])]
-        chosen = number_columns(head)
-        last_s = -math.inf
-        for line in reader:
-            number += 1
-            if len(line) != len(head):
-                raise ValueError(f"{len(line)} values, and {len(head)} names are in the first line")
-            last_s = seconds_after(last_s, line[0])
-            rows.append(finite_numbers([line[place] for place in chosen]))
-    except (ValueError, csv.Error) as error:
-        raise DataError(excerpt(error), where=f"{path}:{number}", fix=fix) from error
-    values = np.reshape(rows, (-1, len(chosen)))
-    names = [excerpt(head[place], 60) for place in chosen]
-    if separate:
-        return [csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
-    return [csv_table(names, values)]
-
-
-def number_columns(head: Sequence[str]) -> list[int]:
-    """Places of the columns of numbers; `ValueError`: the *head* of the file is another one."""
-    chosen = [place for place, name in enumerate(head) if place and name != "commit"]
-    if not chosen or head[0] != "time" or len(set(head)) < len(head):
-        raise ValueError(f"the first line is '{','.join(head)}', and not time,NAME,...")
-    return chosen
-
-
-def seconds_after(last_s: float, text: str) -> float:
-    """A time in seconds since 1970, or as ISO 8601 has it; `ValueError`: not after *last_s*."""
-    try:
-        time_s = float(text)
-    except ValueError:
-        time_s = datetime.fromisoformat(text.strip()).timestamp()
-    if not time_s > last_s:
-        raise ValueError(f"the time '{text}' is not after that of the line before")
-    return time_s
-
-
-def finite_numbers(texts: Sequence[str]) -> list[float]:
-    """Numbers of a line, NaN for nothing; `ValueError`: one is infinite, or none."""
-    numbers = [float(text or "nan") for text in texts]
-    if any(map(math.isinf, numbers)):
-        raise ValueError("a number is infinite")
-    return numbers
-
-
-def csv_table(names: Sequence[str], values: Numbers) -> Table:
-    """The table of columns with *names*, each of them a cell: of logarithms where it can be."""
-    points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
-    is_plain = bool((values <= 0).any())
-    firm = np.zeros(values.shape, bool)
-    logs = values if is_plain else np.log(values)
-    return Table(range(1, len(values) + 1), points, logs, firm, is_plain=is_plain)

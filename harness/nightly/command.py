@@ -117,7 +117,8 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         harness nightly judge results/nightly/nightly/history.jsonl
         harness nightly judge nights.csv --each --json
     """
-    from harness.nightly.alarms import Judge, judged, read_csv
+    from harness.nightly.alarms import Judge, judged
+    from harness.nightly.columns import read_csv
     from harness.nightly.records import Alarm, Night
 
     alarms = list[Alarm]()

@@ -17,7 +17,7 @@ from harness.base.text import excerpt
 from harness.base.units import format_bytes, format_duration
 from harness.cli.console import completion
 from harness.cli.console.command import group
-from harness.cli.console.options import catalog_option, json_option, results_option
+from harness.cli.console.options import catalog_option, json_option, results_option, rules_option
 from harness.cli.console.present import Note, Part, Rows, present
 from harness.cli.console.present import show as show_parts
 from harness.cli.console.talk import QUIET_S
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from harness.past.fill import Filled
 
 _MOST_SHOWN = 20  # files that were left out
-
-rules_option = click.option(
-    "--rules",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    metavar="FILE",
-    help="Families by name and regular expression (YAML), in the place of rules.yaml there.",
-)
 
 
 @group("catalog")
@@ -60,7 +53,8 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     Add the jobs of SOURCE: a folder with .jhist and _conf.xml files below it, or a run.
 
     A SOURCE may also be such a folder in HDFS, hdfs:/PATH in the cluster of HADOOP_CONF_DIR or
-    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.
+    webhdfs://NAMENODE:9870/PATH, or a history server, http://HOST:19888.  Applications of Tez and
+    Spark are counted and left out; a history server knows none: name the ResourceManager, too.
 
     What the catalog knows is not read again.  What cannot be read is named with its reason, and the
     rest goes on: exit status 6.
@@ -87,9 +81,14 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
     show_parts(*shown_left_out(filled.left_out, filled.left_out_files))
     counts = (filled.added, filled.incomplete, filled.known, filled.left_out_files)
     shown = Rows(("added", "of them incomplete", "known", "left out"), [counts])
-    answer = {**vars(filled), "left_out": dict(filled.left_out)}
-    present(answer, [shown], as_json=as_json)
-    if filled.left_out_files:
+    others = filled.applications
+    answer = {
+        **vars(filled),
+        "left_out": dict(filled.left_out),
+        "applications": others.counted(),
+    }
+    present(answer, [shown, *map(Note, filter(None, [others.sentence()]))], as_json=as_json)
+    if filled.left_out_files or others:
         raise SystemExit(6)
 
 
@@ -148,9 +147,17 @@ def show_list(family: str | None, folder: Path, rules: Path | None, as_json: boo
 
 
 def shown_rows(rows: Sequence[Mapping[str, Any]]) -> Iterator[Part]:
-    """Families or jobs, without the ranges of their times and sizes."""
+    """Families or jobs, without the ranges of their times and sizes; and which spread widely."""
+    from harness.catalog.families import WIDE_SPREAD
+
     names = [name for name in rows[0] if not name.startswith(("least_", "most_"))]
     yield Rows(names, [[_cell(name, row[name]) for name in names] for row in rows])
+    for row in rows:
+        if (row.get("spread") or 0) > WIDE_SPREAD:
+            yield Note(
+                f"{row['family']}: jobs alike take up to {row['spread']:.2g} times as long,"
+                " and no setting says why: a rule may divide the family (--rules)"
+            )
 
 
 @catalog_group.command("show")

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -15,8 +16,14 @@ import click
 from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
-from harness.cli.console.options import folder_option, json_option, model_option, results_option
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.options import (
+    folder_option,
+    json_option,
+    model_option,
+    results_option,
+    rules_option,
+)
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 from harness.past.catalog_command import shown_left_out
 
 if TYPE_CHECKING:
@@ -45,8 +52,9 @@ _moment = click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])
 @click.option(
     "--logs",
     metavar="PLACE",
-    help="Logs of their tasks: a folder, or http://HISTORYSERVER:19888.",
+    help="Logs of their tasks: a folder, a file of many, or http://HISTORYSERVER:19888.",
 )
+@rules_option
 @click.option("--anonymise", is_flag=True, help="Store pseudonyms of hosts, users, queues, jobs.")
 @json_option
 def import_histories(
@@ -55,6 +63,7 @@ def import_histories(
     share: float,
     until: datetime | None,
     logs: str | None,
+    rules: Path | None,
     anonymise: bool,
     as_json: bool,
 ) -> None:
@@ -64,20 +73,23 @@ def import_histories(
     A SOURCE is a folder of .jhist files with the _conf.xml of each beside it, a copy of Hadoop's
     done tree, or a run, of which the histories and configurations alone are taken.  Jobs of the
     same name and classes are a family: its earlier jobs feed the profile, and 'harness backtest'
-    scores the later ones.  What cannot be used is named with its reason, and the rest goes on: exit
-    status 6.
+    scores the later ones.  What cannot be used is named with its reason, Tez and Spark applications
+    are counted, and the rest goes on: exit status 6.
 
     With --logs the models that need times from inside tasks (prophet, ptc) are scored, too: PLACE
-    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or is a
-    history server with what YARN has aggregated.
+    has container_.../syslog below it, as yarn.nodemanager.log-dirs of the nodes have, or what YARN
+    has aggregated or 'yarn logs' printed, or is a history server.  Logs that are not whole are
+    counted by what they lack, and not used.
 
     \b
     Example:
         harness import done/2026/11 -o results/november
         harness import done --logs http://history:19888 -o results/november
+        harness import done --logs yarn-logs.txt -o results/november
         harness import done --profile-until 2026-11-01 --anonymise -o results/november
     """
     from harness.base.hadoop.secrets import SECRETS
+    from harness.catalog.families import read_rules
     from harness.past.container_logs import ContainerLogs
     from harness.past.imports import import_jobs
 
@@ -92,18 +104,23 @@ def import_histories(
 
     anonymous_command = "harness import SOURCE... --anonymise"  # paths may name somebody
     typed_command = SECRETS.clean(shlex.join(["harness", *sys.argv[1:]]))
-    imported = import_jobs(
-        sources,
-        output,
-        share=share,
-        until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
-        logs=ContainerLogs(logs) if logs else None,
-        command=anonymous_command if anonymise else typed_command,
-        anonymiser=anonymiser if anonymise else None,
-    )
+    with TemporaryDirectory(prefix="harness-logs-") as scratch:
+        container_logs = ContainerLogs(logs, Path(scratch)) if logs else None
+        imported = import_jobs(
+            sources,
+            output,
+            share=share,
+            until_s=until.replace(tzinfo=UTC).timestamp() if until else None,
+            logs=container_logs,
+            rules=read_rules(rules) if rules else None,
+            command=anonymous_command if anonymise else typed_command,
+            anonymiser=anonymiser if anonymise else None,
+        )
     answer = {**imported._asdict(), "run": imported.run.path}
+    if container_logs is not None:
+        answer["logs"] = {"tasks": container_logs.counts.total(), **container_logs.counts}
     present(answer, shown_import(imported, output), as_json=as_json)
-    if imported.left_out:
+    if imported.left_out or imported.applications:
         raise SystemExit(6)
 
 
@@ -136,7 +153,8 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
 
     Predictions follow from the earlier jobs alone, and are sealed; a report says that the later
     ones had run by then.  A model that needs what no history has is not applicable, by the name of
-    that.  Where other models are sealed already, the answer is an analysis of the run.
+    that; where no model is applicable the exit status is 7.  Where other models are sealed already,
+    the answer is an analysis of the run.
 
     \b
     Example:
@@ -150,3 +168,4 @@ def backtest(run: str, results_dir: Path, models: tuple[str, ...], as_json: bool
     document = try_models(imported, models)
     present(document, as_json=as_json)
     show(Note(f"run: {imported.path}"))
+    require_answer(document, imported.path)

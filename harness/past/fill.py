@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -13,6 +13,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from harness.base.errors import DataError
+from harness.catalog.applications import Applications
 from harness.catalog.catalog import Catalog
 from harness.catalog.jobs import Row
 from harness.catalog.places import list_sources
@@ -26,13 +27,18 @@ _MOST_REASONS = 1000
 
 @dataclass
 class Filled:
-    """What became of the histories; *left_out* are files with the reason, 1000 at most."""
+    """
+    What became of the histories; *left_out* are files with the reason, 1000 at most.
+
+    *applications* are those beside them that are no MapReduce jobs.
+    """
 
     added: int = 0
     incomplete: int = 0
     known: int = 0
     left_out_files: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
+    applications: Applications = field(default_factory=Applications)
 
     def leave_out(self, file: str, reason: str) -> None:
         """Note a file that cannot be read, and go on."""
@@ -54,10 +60,10 @@ def fill(
     with catalog.lock():
         stored_keys = set[str]()
         if catalog.batches():
-            for column in catalog.table(["source_key", "job_id"]).columns:  # a server has ids alone
-                stored_keys.update(column.to_pylist())
-        sources = _new_sources(places, stored_keys, filled)
-        rows = _new_rows(sources, processes, filled)
+            stored_keys = catalog.known_keys()
+        copies = list[Source]()
+        sources = _new_sources(places, stored_keys, filled, copies)
+        rows = _new_rows(sources, copies, processes, filled)
         while batch := list(islice(rows, _BATCH_ROWS)):
             catalog.write(batch)
             filled.added += len(batch)
@@ -71,32 +77,57 @@ def fill(
             file, reason = filled.left_out[0]
             what = f"none of {filled.left_out_files} job histories can be read: {reason}"
             fix = f"look at {file}"
+        if filled.applications:
+            what = f"{what}; {filled.applications.sentence()}"
         raise DataError(what, where=", ".join(map(str, places)), fix=fix)
     return filled
 
 
 def _new_sources(
-    places: Sequence[str | Path], stored_keys: set[str], filled: Filled
+    places: Sequence[str | Path], stored_keys: set[str], filled: Filled, copies: list[Source]
 ) -> Iterator[Source]:
-    """Sources at *places* whose key is not among *stored_keys*, each once; *filled* counts both."""
-    listed = (list_sources(place, filled.leave_out) for place in places)
-    seen_keys = set(stored_keys)
+    """
+    Sources at *places* whose key is not among *stored_keys*, each once.
+
+    *filled* counts those that are; what is there again is put to the *copies*.
+    """
+    listed = (list_sources(place, filled.leave_out, filled.applications) for place in places)
+    seen_keys = set[str]()
     for source in chain.from_iterable(listed):
-        if source.key in seen_keys:
+        if source.key in stored_keys:
             filled.known += 1
+        elif source.key in seen_keys:
+            copies.append(source)
         else:
             seen_keys.add(source.key)
             yield source
 
 
-def _new_rows(sources: Iterator[Source], processes: int, filled: Filled) -> Iterator[Row]:
-    """Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*."""
-    for result in chain.from_iterable(_results(sources, processes)):
-        if isinstance(result, tuple):
-            filled.leave_out(*result)
+def _new_rows(
+    sources: Iterator[Source], copies: Sequence[Source], processes: int, filled: Filled
+) -> Iterator[Row]:
+    """
+    Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*.
+
+    Then *copies* of those that could not: one may be whole, and each that is not is told.
+    """
+    read_keys = set[str]()
+
+    def rows_of(results: Iterable[Row | LeftOut]) -> Iterator[Row]:
+        for result in results:
+            if isinstance(result, tuple):
+                filled.leave_out(*result)
+            else:
+                filled.incomplete += bool(result["missing"])
+                read_keys.add(result["source_key"])
+                yield result
+
+    yield from rows_of(chain.from_iterable(_results(sources, processes)))
+    for source in copies:
+        if source.key in read_keys:
+            filled.known += 1
         else:
-            filled.incomplete += bool(result["missing"])
-            yield result
+            yield from rows_of(read_jobs([source]))
 
 
 def _results(sources: Iterator[Source], processes: int) -> Iterator[list[Row | LeftOut]]:

@@ -20,6 +20,7 @@ from typing import Any, Literal, NamedTuple
 from harness.base.documents.document import Document
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
+from harness.base.hadoop.properties import PARALLEL
 from harness.base.records.trial import (
     HISTORY,
     TrialRecord,
@@ -35,6 +36,7 @@ from harness.core.run.secrets import user_secrets
 from harness.core.store import Run, Store, os_error_as_machine_error
 from harness.core.store.traces import remake_trace
 from harness.models import MODELS
+from harness.observe.parsing.clocks import clock_notes
 from harness.observe.storage.files import exclusive_lock, remove_tree, rename_durably, sync_tree
 from harness.past.container_logs import ContainerLogs
 
@@ -58,13 +60,14 @@ class Imported(NamedTuple):
     A *run* that was made, and why files were *left_out* of it.
 
     Of the *families* each has its name and how many jobs and cells it has, for which use; *notes*
-    are on them.
+    are on them.  *applications* are those, by kind, that are no MapReduce jobs.
     """
 
     run: Run
     families: list[dict[str, Any]]
     notes: list[str]
     left_out: dict[str, str]
+    applications: dict[str, dict[str, Any]]
 
 
 def import_jobs(
@@ -74,6 +77,7 @@ def import_jobs(
     share: float = 0.5,
     until_s: float | None = None,
     logs: ContainerLogs | None = None,
+    rules: Mapping[str, str] | None = None,
     command: str = "",
     anonymiser: Anonymiser | None = None,
 ) -> Imported:
@@ -81,13 +85,14 @@ def import_jobs(
     Make a run at *target* of the jobs whose histories lie below *sources*; `DataError`: of none.
 
     Of each family the first *share* of its jobs feeds the profile, or those that were submitted
-    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*.
+    before *until_s* (seconds since the epoch).  The logs of their tasks are among *logs*; families
+    are those of *rules*, as `read_rules` gives them, or the jobs' own.
     """
     if target.exists():
         fix = "name a folder that is not there yet"
         raise DataError("there is something already", where=str(target), fix=fix)
     user_secrets()  # whose key makes equal digests of equal values
-    histories = find_jobs(sources)
+    histories = find_jobs(sources, rules=rules)
     names = family_names(histories.jobs)
     if anonymiser is not None:
         names = {family: f"job-{number}" for number, family in enumerate(sorted(names), 1)}
@@ -95,12 +100,19 @@ def import_jobs(
     plan, families, notes = plan_histories(histories, names, share, until_s, tracing)
     change = change_of_names(plan, names, anonymiser)
     left_out = dict(histories.left_out)
+    notes += clock_notes(chain.from_iterable(job.clocks for _, job in plan), changed_name(change))
+    notes += filter(None, [histories.applications.sentence()])
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:
-        notes.append(run.read_manifest().limitations[-1])
+        notes += logs.notes()
         left_out |= logs.left_out
-    return Imported(run, families, notes, left_out)
+    return Imported(run, families, notes, left_out, histories.applications.counted())
+
+
+def changed_name(change: Callable[[bytes], bytes]) -> Callable[[str], str]:
+    """What *change* makes of a name, as of one in a file."""
+    return lambda name: change(name.encode()).decode(errors="replace")
 
 
 def change_of_names(
@@ -137,20 +149,10 @@ def write_run(
                 run.write_plan(trial for trial, _ in plan)
                 python = sys.version.split()[0]
                 run.update_manifest(harness=__version__, python=python, versions=UNKNOWN, **facts)
-                logged = 0
-                tasks = 0
                 for planned in plan:
-                    job_logged, job_tasks = write_trial(run, planned, change, logs)
-                    logged += job_logged
-                    tasks += job_tasks
-                if logs is not None and not logged:
-                    what = f"none of {count(tasks, 'task')} has a log there that can be read"
-                    fix = "it needs container_.../syslog below it; a server, aggregated logs"
-                    raise DataError(what, where="--logs", fix=fix)
+                    write_trial(run, planned, change, logs)
                 if logs is not None:
-                    verb = by_number(tasks - logged, "has", "have")
-                    limit = f"{tasks - logged} of {count(tasks, 'task')} {verb} no log"
-                    run.update_manifest(limitations=(*run.read_manifest().limitations, limit))
+                    add_limits_of_logs(run, logs)
                 run.finish()
             sync_tree(run.path)
             rename_durably(run.path, target)
@@ -159,25 +161,30 @@ def write_run(
     return Run(target)
 
 
+def add_limits_of_logs(run: Run, logs: ContainerLogs) -> None:
+    """Note in the manifest what the *logs* of a run lack; `DataError` where there are none."""
+    if not logs.has_any:
+        what = f"none of {count(logs.counts.total(), 'task')} has a log there that can be read"
+        fix = "it needs container_.../syslog below it, or aggregated logs; so does a server"
+        raise DataError(what, where="--logs", fix=fix)
+    run.update_manifest(limitations=(*run.read_manifest().limitations, *logs.notes()))
+
+
 def write_trial(
     run: Run,
     planned: Planned,
     change: Callable[[bytes], bytes],
     logs: ContainerLogs | None,
-) -> tuple[int, int]:
-    """Write what was *planned* into *run*; how many of its tasks have logs, how many it has."""
+) -> None:
+    """Write what was *planned* into *run*, with the *logs* of its tasks."""
     trial, job = planned
     folder = run.start_trial(trial)
     names = ("job-0-history.jhist", "job-0-conf.xml")
     files = job.files()
     for name, data in zip(names, files, strict=True):
         (folder.raw / name).write_bytes(change(data))
-    logged = 0
-    tasks = 0
     if logs is not None:
-        trace = job.trace()
-        tasks = len(trace.succeeded("map")) + len(trace.succeeded("reduce"))
-        logged = logs.copy(trace, folder.raw / "containers")
+        logs.copy(job.trace(), folder.raw / "containers")
     record = TrialRecord(
         trial=trial,
         state="done",
@@ -190,7 +197,6 @@ def write_trial(
     )
     folder.commit(record)
     remake_trace(run, record)
-    return logged, tasks
 
 
 def experiment_of(name: str, plan: Sequence[Planned]) -> Experiment:
@@ -248,6 +254,16 @@ def limitations(jobs: Sequence[PastJob], left_out: int) -> Iterator[str]:
         yield f"{jobs_text} ran beside others of the source, as no model knows"
     if repeats := sum(job.has_repeats for job in jobs):
         yield f"in {repeats} of {count(len(jobs), 'job')} attempts failed or were killed, and count"
+    options = "mapreduce.reduce.java.opts"
+    if parallel := sum(PARALLEL in job.configuration[options].split() for job in jobs):
+        jobs_text = f"{parallel} of {count(len(jobs), 'job')}"
+        yield (
+            f"the heaps of {jobs_text} are those of the parallel collector: their options name it"
+            " or show Java 8, or their configuration is of a Hadoop before 3.4, which ran on that"
+        )
+    if without := sum(not job.reads_files for job in jobs):
+        jobs_text = f"{without} of {count(len(jobs), 'job')}"
+        yield f"{jobs_text} read no files: what the maps wrote stands for the size"
     if left_out:
         histories = by_number(left_out, "history was", "histories were")
         reason = by_number(left_out, "it", "they")

@@ -89,6 +89,7 @@ def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Any:
     for row in measurements:
         times[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
         trials[row["cell"]].add(row["trial"])
+    times = without_refuted(times)
     answers, predicted = answers_and_times(predictions)
     spreads = squared_spreads(times)
     scores = {}  # type: Table
@@ -101,7 +102,7 @@ def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Any:
         left_out = {"frame_s"}
         if is_mostly_frame(times, workload, cell, len(trials[cell])):
             left_out |= {"job_s", "each_job_s", "published_s"}
-        models = answers[name, cell] if measured > 0 else {}
+        models = answers[name, cell]
         for (model, quantity), answer in models.items():
             whatif = models.get(("whatif", quantity))
             score = score_of(answer, whatif, measured, len(values), floor)
@@ -109,6 +110,19 @@ def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Any:
             if quantity not in left_out:
                 errors[quantity, speed].setdefault(model, {})[cell] = score["relative_error"]
     return scores, {kind: family_of(by_model) for kind, by_model in errors.items()}, predicted
+
+
+def without_refuted(times: Any) -> Any:
+    """*times* without quantities that are no times in a cell of their workload (section 1)."""
+    is_refuted = {
+        key[:2] for key, values in times.items() if min(values) < 0 or math.fsum(values) <= 0
+    }
+    has_bodies = "body_s" not in {quantity for _, quantity in is_refuted}
+    return {
+        key: values
+        for key, values in times.items()
+        if key[:2] not in is_refuted and (has_bodies or key[1] not in {"body_s", "frame_s"})
+    }
 
 
 def answers_and_times(predictions: Iterable[Row]) -> Any:

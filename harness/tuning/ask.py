@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import Any, NamedTuple
 
+from harness.base.documents.wording import count, listing, percent, seconds
 from harness.base.errors import HarnessError, SpecError
 from harness.base.hadoop.properties import JOB_PROPERTIES
 from harness.base.hadoop.slots import refusals
@@ -21,17 +23,20 @@ from harness.base.text import did_you_mean
 from harness.base.units import format_bytes
 from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
 from harness.core.evaluate.basis import Basis
+from harness.core.evaluate.judge import Judge
 from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_range
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames, read_experiment
 from harness.core.experiment.grid import axis_values, expand, label, varying
 from harness.models import MODELS, Model
+from harness.tuning.limits import deciding_limits, decisions, lifted
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
 _KEY = re.compile(r"((configuration|cluster\.(site|node)|workloads\.[^.]+)\.|cluster\.workers=).*")
 _OF_NODE = {re.sub("_bytes(_per_s)?$", "", field): field for field in NodeSpec.model_fields}
 _OF_MAPS = {"map", "collect", "spill", "last"}
 _OF_REDUCES = {"shuffle", "sort", "reduce"}
+SPLIT_SIZE = "bytes of a split"  # a number that models are given, which is no property
 _ROUNDING = 0.01  # inputs are whole records: a little less than was asked for
 
 
@@ -154,15 +159,20 @@ def answers(
     """
     Yield what a model says of each question, the base first, as a row of a table.
 
-    `change` is the share by which the job is longer than what it is compared with, `outside` all
-    that was not profiled; where not `is_read`, no model is told of the change.  `limits` is the
-    longest of `phases`.  What Hadoop would not run is not applicable.
+    `change` is the share by which the job is longer than what it is compared with, `within_error`
+    whether the model's error is as large, `outside` all that was not profiled; where not `is_read`,
+    no model is told of the change.  `decides` is what decides how many tasks run at once; where
+    that is a limit of the job itself, it is its `job_limit`, `without_limits_s` the job without
+    any, and `without_limits` the share by which that is longer.  `limits` is the longest of
+    `phases`.  What Hadoop would not run is not applicable.
     """
     model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
     profile = basis.profile
     profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    judge = basis.judge(model)
     earlier = dict[str, tuple[ModelInputs, float | None]]()
     predictions = predictions_of(model_or_name, [request.cell for request in requests], basis)
+    unlimited_s = _seconds_without_limits(model_or_name, requests, basis)
     for (name, cell, against), answer in zip(requests, predictions, strict=True):
         reasons = _refusals(cell) if earlier else ()  # the base was measured
         prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
@@ -173,6 +183,8 @@ def answers(
         low_s, high_s = prediction.intervals.get("job_s", {}).get("80") or (None, None)
         outside = [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
         phases = phases_of(prediction)
+        change = None if name == against else _change(job_s, before_s)
+        without_limits_s = None if reasons else unlimited_s.get(name)
         yield {
             "model": model,
             "cell": name,
@@ -180,17 +192,94 @@ def answers(
             "job_s": job_s,
             "low_80_s": low_s,
             "high_80_s": high_s,
-            "change": None if name == against else _change(job_s, before_s),
+            "change": change,
             "from_base": _change(job_s, base_s),
-            "error": basis.errors.get(model),
+            "error": judge.error,
+            "within_error": judge.is_within(change),
             "is_read": name == against or cell.model_inputs != inputs_before,
             "range": "outside" if outside else profiled_range(cell.cell, profile),
             "outside": "; ".join(outside),
+            "decides": "; ".join(decision.text for decision in decisions(cell)),
+            "job_limit": "; ".join(decision.text for decision in deciding_limits(cell)),
+            "without_limits_s": without_limits_s,
+            "without_limits": _change(without_limits_s, before_s),
             "limits": max(phases, key=lambda phase: phases[phase]["job_s"], default=""),
             "phases": phases,
             "not_applicable": "; ".join(prediction.not_applicable),
             "warnings": prediction.warnings,
         }
+
+
+def _seconds_without_limits(
+    model_or_name: str | Model, requests: Sequence[Question], basis: Basis
+) -> dict[str, float | None]:
+    """Job times of those *requests* in which a limit of the job itself decides, by their names."""
+    limited = [request for request in requests if deciding_limits(request.cell)]
+    cells = [lifted(request.cell) for request in limited]
+    predictions = predictions_of(model_or_name, cells, basis) if cells else ()
+    return {
+        request.name: prediction.job_s
+        for request, prediction in zip(limited, predictions, strict=True)
+    }
+
+
+class Answer(NamedTuple):
+    """What all rows say in one sentence, and the *judge*, the nearest of the models that answer."""
+
+    says: str
+    judge: Judge | None
+
+    def document(self) -> dict[str, Any]:
+        """The sentence and the judge as JSON has them."""
+        judge = self.judge or Judge("")
+        return {"says": self.says, **judge.document()}
+
+
+def answer_of(rows: Sequence[Mapping[str, Any]], settings: Sequence[str], basis: Basis) -> Answer:
+    """
+    What *rows* say by the nearest of the models that answer, and how far off that was.
+
+    Of several points of a grid it is about the shortest; *settings* are those below which they lie.
+    """
+    models = dict.fromkeys(row["model"] for row in rows if row["job_s"] is not None)
+    if not models:
+        return Answer("no model that was asked has an answer", None)
+    readers = [*filter(reads_settings, models)] or models
+    judge = min(map(basis.judge, readers), key=lambda judge: judge.error or math.inf)
+    judged = [row for row in rows if row["model"] == judge.model]
+    answered = [row for row in judged if row["job_s"] is not None]
+    points = [row for row in answered if row["cell"] != "base" and row["cell"][0] != "+"]
+    last = answered[-1]
+    subject = f"with {listing(settings)}" if settings else "as it ran"
+    if points:
+        last = min(points, key=lambda row: row["job_s"])
+        subject = f"shortest of {count(len(points), 'point')}, {last['cell']}:"
+    text = f"{subject} the job takes {seconds(last['job_s'])} by {judge.model}"
+    change = None if last["cell"] == "base" else last["from_base"]
+    if change is not None:
+        text += f", {percent(change, signed=True)} against the base"
+    text += f"; {judge.clause}"
+    if judge.is_within(change):
+        text += f": {percent(change, signed=True)} may be none"
+    return Answer(text + _without_limits(last, judged[0]), judge)
+
+
+def reads_settings(model: str) -> bool:
+    """Whether *model* knows of settings: what is fitted to whole jobs alone does not."""
+    return model not in MODELS or MODELS[model].required != {"jobs"}
+
+
+def _without_limits(row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+    """Which limit of the job decides in *row*, and the number without it; else nothing."""
+    if row["without_limits_s"] is None:
+        return ""
+    them = "them" if "; " in row["job_limit"] else "it"
+    text = f"; {row['job_limit']}; without {them} {seconds(row['without_limits_s'])}"
+    if change := _change(row["without_limits_s"], base["job_s"]):
+        text += f", {percent(change, signed=True)} against the base"
+    if row["cell"] != "base" and base["without_limits"] is not None:
+        text += f" (the base without {them}: {percent(base['without_limits'], signed=True)})"
+    return text
 
 
 def predictions_of(
@@ -235,7 +324,7 @@ def _named_numbers(
 ) -> dict[str, float]:
     numbers = {
         "input bytes": input_bytes,
-        "bytes of a split": input_bytes / splits,
+        SPLIT_SIZE: input_bytes / splits,
         "workers": cluster.num_nodes,
         "map_slots": cluster.map_slots,
         "reduce_slots": cluster.reduce_slots,
@@ -251,10 +340,25 @@ def never_profiled(profile: Profile, cell: ResolvedCell) -> list[str]:
     return [*_outside(_numbers(*cell.model_inputs), profiled_numbers)]
 
 
+def profiled_ends(profile: Profile, cell: ResolvedCell) -> dict[str, str]:
+    """By the name of what is beyond all jobs of *profile* in *cell*, what these had."""
+    profiled_numbers = [_numbers_of_job(job) for job in profile.jobs]
+    numbers = _numbers(*cell.model_inputs)
+    return {name: ends for name, _, ends in _beyond(numbers, profiled_numbers)}
+
+
 def _outside(
     numbers: Mapping[str, float], profiled: Sequence[Mapping[str, float]]
 ) -> Iterator[str]:
     """Yield which of *numbers* are beyond those of all profiled jobs, and where these ended."""
+    for name, value, ends in _beyond(numbers, profiled):
+        yield f"{name} {value} (profiled: {ends})"
+
+
+def _beyond(
+    numbers: Mapping[str, float], profiled: Sequence[Mapping[str, float]]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each of *numbers* beyond those of all profiled jobs: its name, itself, their ends."""
     if not profiled:
         return
     for name, value in numbers.items():
@@ -262,8 +366,7 @@ def _outside(
         high = max(job_numbers[name] for job_numbers in profiled)
         if not low * (1 - _ROUNDING) <= value <= high * (1 + _ROUNDING):
             write = format_bytes if "bytes" in name else "{:g}".format
-            ends = " to ".join(dict.fromkeys((write(low), write(high))))
-            yield f"{name} {write(value)} (profiled: {ends})"
+            yield name, write(value), " to ".join(dict.fromkeys((write(low), write(high))))
 
 
 def phases_of(prediction: Prediction) -> dict[str, dict[str, float]]:

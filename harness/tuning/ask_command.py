@@ -69,7 +69,7 @@ def ask_models(
     from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.own_model import OwnModel
     from harness.core.run.preflight import known_names
-    from harness.tuning.ask import answers, questions
+    from harness.tuning.ask import answer_of, answers, questions
 
     settings = [*options["settings"]]
     models = options["models"]
@@ -94,7 +94,9 @@ def ask_models(
     for ending in PICTURES:
         save(outputs.get(ending), partial(draw, rows=rows))
     last_name = requests[len(settings)][0]
-    present({"base": basis.note, "answers": rows}, shown(rows, last_name), as_json=as_json)
+    answer = answer_of(rows, settings, basis)
+    document = {**answer.document(), "base": basis.note, "answers": rows}
+    present(document, [answer.says, *shown(rows, last_name)], as_json=as_json)
 
 
 def _own_code(models: Sequence[str]) -> dict[str, OwnCode]:
@@ -146,7 +148,7 @@ def row_texts(row: dict[str, Any]) -> tuple[str, ...]:
     if row["low_80_s"]:
         interval = f"{number(row['low_80_s'])} to {number(row['high_80_s'])}"
     takes_most = ""
-    if job_s:
+    if job_s and row["limits"]:
         limiting_s = row["phases"][row["limits"]]["job_s"]
         takes_most = f"{row['limits']}, {percent(limiting_s / job_s)}"
     times = (row["model"], row["cell"], number(job_s), interval)
@@ -164,6 +166,8 @@ def change_texts(row: dict[str, Any]) -> tuple[str, str, str]:
     if model_error:
         word = "within" if abs(row["change"]) <= model_error else "beyond"
         certainty = f"{word} {percent(model_error)}"
+        if row["within_error"]:
+            certainty += ": may be none"
     return percent(row["change"], signed=True), percent(row["from_base"], signed=True), certainty
 
 
@@ -189,6 +193,8 @@ def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
     """Why there is no answer; of the last cell, whether profile and models know what it changes."""
     if row["job_s"] is None:
         yield f"{row['model']} is not applicable: {row['not_applicable']}"
+    if is_last and row["decides"]:
+        yield row["decides"]
     if is_last and row["outside"]:
         yield f"never profiled: {row['outside']}"
     if is_last and not row["is_read"]:

@@ -1,7 +1,8 @@
 """
 The closed loop of tuning: propose, measure beside the job's own settings and the best, learn.
 
-The first step measures Hadoop's defaults, too.  What was measured feeds the profile of the next
+Hadoop's defaults are measured beside them in each step, so that what a loop ends with is never
+measured slower than these.  What was measured feeds the profile of the next
 step, and what a model still misses there corrects it nearby.  Each step is a run of its own, blind:
 its predictions are sealed before anything is measured, and its repeats are interleaved.  Nothing is
 drawn anew: a loop that was interrupted proposes the same again, and takes the steps that are there.
@@ -62,6 +63,15 @@ def _factor(learned: Mapping[str, Learned], model: str, cell: Cell) -> float:
     return float(learned[model].factor(_place(cell))[0]) if model in learned else 1.0
 
 
+def _times(speed_up: SpeedUp) -> str:
+    """How many times as fast, with the interval; marked where that reaches 1."""
+    ratio, low, high = speed_up
+    if low is None or high is None:
+        return f"{ratio:.2f} times as fast (no interval: too few repeats)"
+    may_be_none = ", may be none" if low <= 1 <= high else ""
+    return f"{ratio:.2f} times as fast ({low:.2f} to {high:.2f}, 95 %{may_be_none})"
+
+
 class Step(NamedTuple):
     """
     One step: its run, who proposed, and the mean measured times so far in seconds.
@@ -83,7 +93,8 @@ class Outcome(NamedTuple):
 
     *speed_up* is how many times as fast the best cell is as the job's own settings, with its 95 %
     interval, *over_defaults* the same of Hadoop's defaults, `None` where these are the best; *vet*
-    is that of tasks with both, and *properties* are what the best cell changes.
+    is that of tasks with both, and *properties* are what the best cell changes.  It *says* the same
+    in one sentence.
     """
 
     steps: Sequence[Step]
@@ -91,6 +102,7 @@ class Outcome(NamedTuple):
     over_defaults: SpeedUp | None
     vet: Mapping[TaskKind, tuple[float, float]]
     properties: Mapping[str, str]
+    says: str = ""
 
     def document(self) -> dict[str, Any]:
         """The outcome as JSON has it."""
@@ -99,6 +111,7 @@ class Outcome(NamedTuple):
         if self.over_defaults:
             speed_up["over_defaults"] = dict(zip(ends, self.over_defaults, strict=True))
         return {
+            "says": self.says,
             "steps": [step._asdict() for step in self.steps],
             "speed_up": speed_up,
             "vet": {kind: {"own": base, "best": best} for kind, (base, best) in self.vet.items()},
@@ -128,6 +141,8 @@ class Tuning:
     )
     cells: dict[str, Cell] = field(default_factory=dict)
     defaults: set[str] = field(default_factory=set)  # cells that are Hadoop's
+    default_cells: dict[str, Cell] = field(default_factory=dict)
+    miss: float = 0.0  # by which share the last proposal took longer, or less, than was expected
     failed: dict[str, Cell] = field(default_factory=dict)
     learned: list[Observation] = field(default_factory=list)
     # By cell and kind of task: how far a job is from its ideal, where units were timed.
@@ -160,29 +175,76 @@ class Tuning:
         for number in range(limit):
             learned = self.learn()
             # Hadoop's defaults, far from the job's own, tell most of what a model cannot know.
-            optimizers = (*_OPTIMIZERS, "hadoop") if number == 0 else _OPTIMIZERS
+            optimizers = _OPTIMIZERS if self.default_cells else (*_OPTIMIZERS, "hadoop")
             proposed, _ = proposals(
                 self.basis, optimizers, [self.judge], self.judge, learned, seed=1 + number
             )
             expected = self.expected_times(proposed, learned)
-            if not expected:
-                self.console.say("nothing is proposed that was not measured")
+            if (chosen := self.worth_a_step(expected, best)) is None:
                 return
-            predicted_s, proposal = min(expected, key=itemgetter(0))
-            if reason := self.reason_to_stop(proposal, predicted_s, best):
-                self.console.say(reason)
-                return
-            defaults = [
-                candidate.cell for candidate in proposed if candidate.choice.optimizer == "hadoop"
-            ]
-            self.defaults |= {default.id for default in defaults}
-            cells = {cell.id: cell for cell in (base, best, *defaults, proposal.cell)}
+            predicted_s, proposal = chosen
+            self.note_defaults(proposed)
+            self.note_error(proposal)
+            cells = {
+                cell.id: cell for cell in (base, best, *self.running_defaults(), proposal.cell)
+            }
+            expected_ratio = self.expected_ratio(proposal, learned)
             run = self.measure(number, cells)
             if proposal.cell.id in self.failed:
                 continue
+            measured_ratio = math.exp(-fmean(self._gains(base.id, proposal.cell.id)))
+            self.miss = abs(measured_ratio / expected_ratio - 1) if expected_ratio else 0.0
             best = self.cells[self.best()]
             means_s = map(self.mean_s, (proposal.cell.id, base.id, best.id))
             yield Step(run, proposal.choice.optimizer, predicted_s, *means_s)
+
+    def worth_a_step(
+        self, expected: Sequence[tuple[float, Proposal]], best: Cell
+    ) -> tuple[float, Proposal] | None:
+        """
+        The shortest of the *expected*; `None`, and it is said why, where none is worth a step.
+
+        Before anything was measured Hadoop's defaults are, so that no loop ends below them.
+        """
+        if not expected:
+            self.console.say("nothing is proposed that was not measured")
+            return None
+        predicted_s, proposal = min(expected, key=itemgetter(0))
+        reason = self.reason_to_stop(proposal, predicted_s, best)
+        if not reason:
+            return predicted_s, proposal
+        self.console.say(reason)
+        others = [pair for pair in expected if pair[1].cell.id != self.basis.base.id]
+        by_hadoop = [pair for pair in others if pair[1].choice.optimizer == "hadoop"]
+        if self.times_s or not by_hadoop:
+            return None
+        self.console.say("Hadoop's defaults are measured beside them, to know")
+        return by_hadoop[0]
+
+    def note_defaults(self, proposed: Iterable[Proposal]) -> None:
+        """Keep the cells of *proposed* that are Hadoop's defaults: each step measures them."""
+        for candidate in proposed:
+            if candidate.choice.optimizer == "hadoop":
+                self.default_cells[candidate.cell.id] = candidate.cell
+        self.defaults |= self.default_cells.keys()
+
+    def running_defaults(self) -> list[Cell]:
+        """Those of Hadoop's defaults with which the job does not fail."""
+        return [cell for key, cell in self.default_cells.items() if key not in self.failed]
+
+    def note_error(self, proposal: Proposal) -> None:
+        """Say before the first step whether the judge can see what the *proposal* saves."""
+        judge = self.basis.judge(self.judge)
+        saved = proposal.saved or 0.0
+        if saved > 0 and not self.times_s and judge.is_within(saved):
+            self.console.say(f"{judge.clause}: {saved:+.0%} may be none, which this step shows")
+
+    def expected_ratio(self, proposal: Proposal, learned: Mapping[str, Learned]) -> float | None:
+        """What share of the base's time the *proposal* is expected to take; `None`: not known."""
+        if proposal.saved is None:
+            return None
+        factor = _factor(learned, self.judge, proposal.cell)
+        return (1 - proposal.saved) * factor / _factor(learned, self.judge, self.basis.base)
 
     def expected_times(
         self, proposed: Iterable[Proposal], learned: Mapping[str, Learned]
@@ -203,8 +265,12 @@ class Tuning:
             return text if is_slower else ""
         gain = 1 - predicted_s / self.mean_s(best.id)
         noise = self.noise(best.id)
-        text = f"the next one is expected to save {gain:.1%}, and the noise is {noise:.1%}"
-        return text if gain <= noise else ""
+        if gain > max(noise, self.miss):
+            return ""
+        text = f"the next one is expected to save {gain:.1%}, and"
+        if self.miss > noise:
+            return f"{text} what was expected of the last one was {self.miss:.1%} off"
+        return f"{text} the noise is {noise:.1%}"
 
     def learn(self) -> dict[str, Learned]:
         """How far off the judge, and the model of MRTuner's factors, are at what was measured."""
@@ -313,15 +379,17 @@ class Tuning:
                 if kind.job.vet_job:
                     self.vets[job.cell, kind.kind].append(kind.job.vet_job)
 
-    def note_failures(self, failed: Mapping[str, Cell], number: int, count: int, run: str) -> None:
-        """Keep cells of *count* in which the job failed; `DataError` where the base is of them."""
+    def note_failures(
+        self, failed: Mapping[str, Cell], number: int, all_cells: int, run: str
+    ) -> None:
+        """Keep those of *all_cells* in which the job failed; `DataError` for the base."""
         if self.basis.base.id in failed:
             what = f"step {1 + number}: the job failed with its own settings"
             fix = f"read the reasons, then start it again with --new: harness show {run}"
             raise DataError(what, where=run, fix=fix)
-        settings = by_number(count, "setting", "settings")
+        settings = by_number(all_cells, "setting", "settings")
         self.console.say(
-            f"step {1 + number}: the job fails with {len(failed)} of {count} {settings},"
+            f"step {1 + number}: the job fails with {len(failed)} of {all_cells} {settings},"
             f" and nothing near them is proposed: harness show {run}"
         )
         self.failed |= failed
@@ -331,8 +399,17 @@ class Tuning:
         return fmean(self.times_s[cell].values())
 
     def best(self) -> str:
-        """Id of the cell that is fastest beside the base: the base itself where none is faster."""
-        return max(self.times_s, key=lambda cell: fmean(self._gains(self.basis.base.id, cell)))
+        """
+        Id of the cell that is fastest beside the base and beside Hadoop's defaults.
+
+        What counts is the lesser of both gains.  That of the faster one of these two is 0, so the
+        best cell was measured slower than neither.
+        """
+        beside = [self.basis.base.id, *sorted(self.defaults & self.times_s.keys())]
+        return max(
+            self.times_s,
+            key=lambda cell: min(fmean(self._gains(other, cell)) for other in beside),
+        )
 
     def _gains(self, slow: str, fast: str) -> list[float]:
         """
@@ -373,7 +450,29 @@ class Tuning:
             over_defaults=self.speed_up(min(defaults)) if defaults else None,
             vet=self.vet(),
             properties={name: value for name, value in after.items() if before.get(name) != value},
+            says=self.says(steps),
         )
+
+    def says(self, steps: Sequence[Step]) -> str:
+        """What the *steps* came to in one sentence, with what it rests on and how far off it is."""
+        base = self.basis.base.id
+        best = self.best()
+        beside = sorted(self.defaults & self.times_s.keys() - {best})
+        judge = self.basis.judge(self.judge)
+        texts = []
+        if best != base:
+            texts.append(f"{_times(self.speed_up())} as with its own settings")
+        texts += [f"{_times(self.speed_up(cell))} as with Hadoop's defaults" for cell in beside]
+        subject = "with what was found the job is"
+        if best == base:
+            subject = "the job's own settings are the best that was measured:"
+        elif best in self.defaults:
+            subject = "Hadoop's defaults are the best that was measured:"
+        rests_on = (
+            f"{by_number(len(steps), '1 step', f'{len(steps)} steps')}, {self.repeats} repeats"
+        )
+        text = f"{subject} {' and '.join(texts)}".rstrip(": ")
+        return f"{text} ({rests_on} of each); {judge.clause}"
 
     def speed_up(self, cell: str = "") -> SpeedUp:
         """

@@ -171,13 +171,21 @@ def _propose(
 ) -> dict[str, str]:
     """Show what the optimizers propose; the properties of the best, none where it is not faster."""
     from harness.tuning.optimizers import OPTIMIZERS
-    from harness.tuning.proposals import proposals
+    from harness.tuning.proposals import limits_of, proposals, says
 
     proposed, refused = proposals(
         basis, optimizers or [*OPTIMIZERS], models or [judge], judge, None, **search_options
     )
-    documents = [proposal.document(basis.profile) for proposal in proposed]
-    answer = {"base": basis.note, "judge": judge, "proposals": documents, "refused": refused}
+    known_judge = basis.judge(judge)
+    documents = [proposal.document(basis.profile, known_judge) for proposal in proposed]
+    answer = {
+        "says": says(proposed[0], basis, known_judge),
+        **known_judge.document(),
+        "base": basis.note,
+        "limits": limits_of(basis, judge),
+        "proposals": documents,
+        "refused": refused,
+    }
     present(answer, shown_proposals(answer), as_json=as_json)
     best = documents[0]
     properties: dict[str, str] = best["properties"]
@@ -206,17 +214,21 @@ def _finish(properties: Mapping[str, str], output: Path | None, *, as_json: bool
 def _try(loop: Tuning, limit: int, *, as_json: bool) -> Mapping[str, str] | None:
     """Take *limit* steps of the loop at most, and show them; the properties of the best cell."""
     steps = list(loop.steps(limit))
-    if not steps:
-        show(Note("nothing was measured"))
-        present({"steps": []}, as_json=as_json)
+    if not steps and not loop.cells:
+        judge = loop.basis.judge(loop.judge)
+        says = f"nothing was measured; {judge.clause}"
+        present({"says": says, **judge.document(), "steps": []}, [says], as_json=as_json)
         return None
     outcome = loop.outcome(steps)
-    present(outcome.document(), shown_outcome(outcome), as_json=as_json)
+    document = {**loop.basis.judge(loop.judge).document(), **outcome.document()}
+    present(document, shown_outcome(outcome), as_json=as_json)
     return outcome.properties
 
 
 def shown_outcome(outcome: Outcome) -> Iterator[Part]:
     """Each step, and what the best cell is worth."""
+    if outcome.says:
+        yield outcome.says
     columns = ("step", "optimizer", "predicted, s", "measured, s", "own, s", "best, s", "run")
     texts = [
         (number, step.optimizer, *(f"{time_s:.1f}" for time_s in step[2:]), step.run)
@@ -245,6 +257,7 @@ def shown_proposals(answer: Mapping[str, Any]) -> Iterator[Part]:
     from harness.base.documents.wording import number, percent
 
     documents = answer["proposals"]
+    yield answer["says"]
     yield Note(f"base: {answer['base']}; judged by {answer['judge']}")
     rows = [
         (
@@ -253,7 +266,7 @@ def shown_proposals(answer: Mapping[str, Any]) -> Iterator[Part]:
             number(document["own_job_s"]),
             number(document["job_s"]),
             " to ".join(map(number, document["intervals"].get("80") or ())),
-            percent(document["saved"], signed=True),
+            saved_text(document),
             " to ".join(percent(end, signed=True) for end in document["saved_ends"] or ()),
             document["evaluations"] or "",
             f"{1000 * document['seconds']:.0f}",
@@ -264,11 +277,35 @@ def shown_proposals(answer: Mapping[str, Any]) -> Iterator[Part]:
     yield Rows(("optimizer", "model", *times, "evaluations", "ms"), rows)
     best = documents[0]
     reasons = [best["reasons"][name] for name in best["values"]]
-    settings = zip(best["properties"], best["properties"].values(), reasons, strict=True)
-    yield Rows((f"{best['optimizer']} by {best['model']}", "value", "why"), [*settings])
+    settings = [
+        (name, value, f"never: {best['profiled'][name]}" if name in best["profiled"] else "", why)
+        for (name, value), why in zip(best["properties"].items(), reasons, strict=True)
+    ]
+    yield Rows((f"{best['optimizer']} by {best['model']}", "value", "profiled", "why"), settings)
+    yield from limit_lines(answer)
     yield from best["bounds"]
     yield from (f"never profiled: {text}" for text in best["never_profiled"])
     yield from (f"no choice: {text}" for text in answer["refused"])
+
+
+def saved_text(document: Mapping[str, Any]) -> str:
+    """What a proposal saves; marked where its judge was as far off."""
+    from harness.base.documents.wording import percent
+
+    text = percent(document["saved"], signed=True)
+    is_gain = (document["saved"] or 0.0) > 0
+    return f"{text}, may be none" if is_gain and document["within_error"] else text
+
+
+def limit_lines(answer: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which limit of the job decides how many tasks run at once, and the base without it."""
+    from harness.base.documents.wording import percent, seconds
+
+    limits = answer["limits"]
+    if limits["job_limit"]:
+        without = seconds(limits["without_limits_s"])
+        change = percent(limits["without_limits"], signed=True)
+        yield f"{limits['job_limit']}; without a limit the base takes {without} ({change})"
 
 
 @tune.command("cluster")
@@ -313,8 +350,9 @@ def tune_cluster(
         harness tune cluster 20261121T0323 --weight terasort=3 --memory '4 GiB' --cores 4
     """
     from harness.core.evaluate.basis import basis_of_run
+    from harness.core.evaluate.judge import joint_judge
     from harness.models import require_models
-    from harness.tuning.proposals import cluster_plans
+    from harness.tuning.proposals import cluster_plans, mix_limits, mix_says
 
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
@@ -339,9 +377,14 @@ def tune_cluster(
         what = "no cluster has room for all of these jobs"
         raise SpecError(what, where="--memory", fix="give its nodes more")
     rows = [plan.document() for plan in plans]
-    properties = set[str]().union(*(basis.base.configuration for basis in bases.values()))
-    shown = shown_plans(rows, names, is_limited=any("running" in name for name in properties))
-    present({"judge": judge, "plans": rows}, shown, as_json=as_json)
+    known_judge = joint_judge(judge, [basis.judge(judge) for basis in bases.values()])
+    answer = {
+        "says": mix_says(plans[0], known_judge),
+        **known_judge.document(),
+        "limits": mix_limits(bases, runs_of_job, judge, plans[0]),
+        "plans": rows,
+    }
+    present(answer, shown_plans(answer, names), as_json=as_json)
     if output is not None:  # what was shown is not lost where this fails
         _write_site_files(output, plans[0].cluster)
 
@@ -381,14 +424,12 @@ def _write_site_files(folder: Path, cluster: ClusterSpec) -> None:
             write_file(folder / name, render_xml(properties).encode(), folder)
 
 
-def shown_plans(
-    rows: Sequence[Mapping[str, Any]], names: Sequence[str], *, is_limited: bool
-) -> Iterator[Part]:
-    """
-    The best plans for the jobs *names*; the first as a block for an experiment.
+def shown_plans(answer: Mapping[str, Any], names: Sequence[str]) -> Iterator[Part]:
+    """The best plans for the jobs *names*; the first as a block for an experiment."""
+    from harness.base.documents.wording import seconds
 
-    *is_limited*: a job limits how many of its tasks run at once.
-    """
+    yield answer["says"]
+    rows = answer["plans"]
     columns = ("map_slots", "reduce_slots", "task_memory", "dfs.blocksize")
     texts = [
         (
@@ -399,8 +440,10 @@ def shown_plans(
         for row in rows[:_SHOWN]
     ]
     yield Rows((*columns, *(f"{name}, s" for name in names), "mix, s"), texts)
-    if is_limited:
-        yield "jobs have a limit of running tasks: more slots than that are idle"
+    yield from answer["limits"]["job_limits"]
+    if answer["limits"]["job_limits"]:
+        without = seconds(answer["limits"]["without_limits_s"])
+        yield f"more slots than that are idle; without a limit the first mix takes {without}"
     maps, reduces, task, block = texts[0][:4]
     yield "cluster:"
     yield f"  node: {{map_slots: {maps}, reduce_slots: {reduces}, task_memory: {task}}}"
@@ -421,13 +464,13 @@ def regret(evaluation: Evaluation, *, as_json: bool) -> None:
         harness tune regret 20261121T0323
     """
     from harness.base.errors import DataError
-    from harness.tuning.regret import mean_regret, regrets
+    from harness.tuning.regret import answer_of, regrets
 
     rows = [*regrets(evaluation)]
     if not rows:
         what = "no input of the run has two scored cells to choose from"
         raise DataError(what, where=str(evaluation.run.path), fix="score a grid of settings")
-    answer = {"regrets": rows, "mean": mean_regret(rows)}
+    answer = answer_of(rows, evaluation.run.read_scores())
     present(answer, shown_regrets(answer), as_json=as_json)
 
 
@@ -460,6 +503,7 @@ def shown_regrets(answer: Mapping[str, Any]) -> Iterator[Part]:
         "ranks",
         "measured",
     )
+    yield answer["says"]
     texts = []
     for row in answer["regrets"]:
         curse = "" if row["curse"] is None else percent(row["curse"], signed=True)
@@ -470,7 +514,7 @@ def shown_regrets(answer: Mapping[str, Any]) -> Iterator[Part]:
             f"{row['cells']} of {row['of']}",
             row["chosen"] or "any",
             percent(row["regret"]),
-            percent(row["noise"]),
+            "not known" if row["noise"] is None else percent(row["noise"]),
             percent(row["from_default"], signed=True),
             curse,
             ranks,

@@ -24,13 +24,11 @@ from harness.base.hadoop.constants import METADATA_BYTES
 from harness.base.records.prediction import JobConfig
 from harness.base.records.profile import Profile
 from harness.base.units import MIB
-from harness.models.checks import require_statistics
-from harness.models.whatif.map_task import grown_share
+from harness.tuning.dataflow import combined_bytes, map_output, maps_and_waves, reasons_of
 from harness.tuning.learned import Numbers
 from harness.tuning.objective import Objective
 from harness.tuning.settings import (
     COPIERS,
-    SETTINGS,
     SMALLEST_BYTES,
     SPLIT,
     SWITCH,
@@ -125,20 +123,11 @@ def mrtuner(profile: Profile, job: Job, model: str, **_: int) -> Choice:
     job_s = float(totals_s[best])
     plan = rows[best]
     choice = Choice("mrtuner", model, plan, job_s=job_s, evaluations=len(rows))
-    maps, map_waves = _maps_and_waves(job, plan)
-    reduce_waves = math.ceil(plan["num_reduces"] / max(1, job.cluster.reduce_slots))
-    choice.reasons = {name: reason for name, (_, reason) in derived(profile, job, plan).items()}
-    choice.reasons |= {
-        SPLIT: f"{maps} maps, {map_waves} waves on {job.cluster.map_slots} slots",
-        "num_reduces": f"{reduce_waves} waves on {job.cluster.reduce_slots} slots",
-        "parallel_copies": "the fewest copiers that keep up with the maps (T3)",
-        "sort_spill_percent": "as the job has it, or fuller where one spill has no room otherwise",
-        SWITCH: "copying less outside the overlap against the processor's time (T2)",
-    }
     if not job.can_compress:
-        del plan[SWITCH], choice.reasons[SWITCH]
+        del plan[SWITCH]
         choice.bounds.append("compression: no profiled job shows what a codec costs")
     _one_spill(profile, job, choice)
+    choice.reasons = reasons_of(profile, job, choice.values)
     return choice
 
 
@@ -173,7 +162,7 @@ def _factor_rows(profile: Profile, job: Job) -> Iterator[dict[str, float]]:
         for num_reduces in _spread(sorted(reduces)):
             plan = {SPLIT: float(split), "num_reduces": float(num_reduces)}
             plan |= {"sort_buffer_mb": float(max(1, buffer_mb)), "sort_spill_percent": percent}
-            plan |= {name: value for name, (value, _) in derived(profile, job, plan).items()}
+            plan |= derived(profile, job, plan)
             for copiers, is_compressed in itertools.product(COPIERS, switches):
                 yield plan | {"parallel_copies": float(copiers), SWITCH: float(is_compressed)}
 
@@ -184,23 +173,6 @@ def _spread(values: Sequence[int]) -> list[int]:
         return [*values]
     places = np.unique(np.rint(np.geomspace(1, len(values), _MOST_OF_A_FACTOR)).astype(int)) - 1
     return [values[place] for place in places]
-
-
-def map_output(profile: Profile, read_bytes: float) -> tuple[float, float]:
-    """Bytes and records that a map writes of *read_bytes*, before it combines."""
-    statistics = profile.statistics
-    needed = frozenset({"input_record_bytes"})
-    require_statistics(needed, statistics, profile, "a plan for one spill")
-    read_records = read_bytes / statistics["input_record_bytes"].value
-
-    def selectivity(name: str) -> float:
-        """What comes out of a map function for what goes in; 1 where the profile does not say."""
-        return statistics[name].value if name in statistics else 1.0
-
-    return (
-        read_bytes * selectivity("map_bytes_selectivity"),
-        read_records * selectivity("map_records_selectivity"),
-    )
 
 
 def sort_buffer_mb(profile: Profile, job: Job, split_bytes: float, spill_percent: float) -> int:
@@ -215,76 +187,33 @@ def _one_spill(profile: Profile, job: Job, choice: Choice) -> None:
     room_mb = job.largest_sort_mb
     percent = choice.values.get("sort_spill_percent", job.configuration.sort_spill_percent)
     wanted_mb = sort_buffer_mb(profile, job, split, percent)
-    size, records = map_output(profile, split)
     choice.values["sort_buffer_mb"] = max(1, min(wanted_mb, room_mb))
-    choice.reasons["sort_buffer_mb"] = (
-        f"a map writes {size / MIB:.0f} MiB and {records:.0f} records, {METADATA_BYTES} bytes each:"
-        f" {wanted_mb} MiB hold them"
-    )
+    reasons = reasons_of(profile, job, choice.values)
+    choice.reasons["sort_buffer_mb"] = reasons["sort_buffer_mb"]
     if wanted_mb > room_mb:
         text = f"sort buffer: {wanted_mb} MiB are wanted, the heap of a map has room for {room_mb}"
         choice.bounds.append(text)
 
 
-def combined_bytes(profile: Profile, job: Job, size: float, records: float) -> float:
-    """What a combiner leaves of a map's output of *size* bytes and so many *records*, if any."""
-    statistics = profile.statistics
-    if not job.configuration.use_combiner or "combine_bytes_selectivity" not in statistics:
-        return size
-    share = statistics["combine_bytes_selectivity"].value
-    if (profiled_records := statistics.get("records_per_combine")) and profiled_records.value > 0:
-        size_ratio = max(1.0, records) / profiled_records.value
-        share = float(grown_share(share, size_ratio, statistics["combine_bytes_exponent"].value))
-    return size * share
-
-
-def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, tuple[float, str]]:
-    """What follows from splits and reduces of a *plan*, each with its reason: `docs/tuning.md`."""
-    maps, map_waves = _maps_and_waves(job, plan)
+def derived(profile: Profile, job: Job, plan: Mapping[str, float]) -> dict[str, float]:
+    """What follows from splits and reduces of a *plan*, by the rules of `docs/tuning.md`."""
+    maps, map_waves = maps_and_waves(job, plan)
     written_bytes, records = map_output(profile, job.job_input.input_bytes / maps)
     segment = combined_bytes(profile, job, written_bytes, records) / plan["num_reduces"]
     heap = job.configuration.reduce_heap_bytes
     reduce_input = segment * maps
     room = 0.7 if reduce_input <= 0.7 * heap else 0.9
     limit = math.ceil(110 * segment / (room * heap)) / 100
-    is_kept = reduce_input <= 0.5 * heap
     is_early = map_waves > 1 and job.configuration.reduce_slowstart < 1
-    overlap = "one wave of maps, or a job whose reduces start last: nothing to overlap"
-    if is_early:
-        overlap = "copying begins behind the first wave of maps"
     return {
-        "merge_factor": (
-            float(min(100, max(10, maps))),
-            f"{maps} map outputs are merged in one pass, of 100 at most",
-        ),
-        "inmem_merge_segments": (
-            0.0 if maps > _MANY_MAPS else 1000.0,
-            "bytes decide when to merge, not the number of outputs",
-        ),
-        "shuffle_buffer_percent": (
-            room,
-            f"a reduce copies {reduce_input / MIB:.0f} MiB, its heap has {heap / MIB:.0f}",
-        ),
-        "shuffle_merge_percent": (
-            0.9 if reduce_input <= 0.9 * room * heap else 0.66,
-            "merges to disk begin late where all fits, early where not",
-        ),
-        "shuffle_segment_limit_percent": (
-            min(0.5, max(0.25, limit)),
-            f"an output of {segment / MIB:.1f} MiB fits in memory",
-        ),
-        "reduce_buffer_percent": (
-            0.7 if is_kept else 0.0,
-            "its input stays in memory" if is_kept else "its function needs the heap",
-        ),
-        "reduce_slowstart": (round(1 / map_waves, 2) if is_early else 1.0, overlap),
+        "merge_factor": float(min(100, max(10, maps))),
+        "inmem_merge_segments": 0.0 if maps > _MANY_MAPS else 1000.0,
+        "shuffle_buffer_percent": room,
+        "shuffle_merge_percent": 0.9 if reduce_input <= 0.9 * room * heap else 0.66,
+        "shuffle_segment_limit_percent": min(0.5, max(0.25, limit)),
+        "reduce_buffer_percent": 0.7 if reduce_input <= 0.5 * heap else 0.0,
+        "reduce_slowstart": round(1 / map_waves, 2) if is_early else 1.0,
     }
-
-
-def _maps_and_waves(job: Job, plan: Mapping[str, float]) -> tuple[int, int]:
-    """Maps of a *plan*, and the waves that they take."""
-    maps = int(job.num_maps(np.array([plan[SPLIT]]))[0])
-    return maps, math.ceil(maps / job.cluster.map_slots)
 
 
 def search(
@@ -393,10 +322,10 @@ def _needed_values(
     for name in values:
         if seconds_without(name) <= best_s * (1 + _INDIFFERENT):
             del kept[name]
-    reasons = {}
+    reasons = reasons_of(objective.profile, objective.job, kept)
     for name in kept:
         longer_s = seconds_without(name) - best_s
-        reasons[name] = f"{SETTINGS[name].meaning}; without it {longer_s:+.1f} s"
+        reasons[name] += f"; without it {longer_s:+.1f} s"
     return kept, reasons
 
 

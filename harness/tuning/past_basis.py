@@ -32,7 +32,7 @@ def basis_of_past_job(catalog: Catalog, job_id: str) -> Basis:
     matches = similar(catalog, job_id, _MOST_ALIKE)
     job_ids = [job_id, *(match.job_id for match in matches if match.level == LEVELS[0])]
     places = sorted({place_of_job(catalog, wanted_id) for wanted_id in job_ids})
-    histories = find_jobs(places, only=job_ids)
+    histories = find_jobs(places, only=job_ids, rules=catalog.rules)
     plan = plan_histories(histories, family_names(histories.jobs), until_s=math.inf)
     return basis_of_plan(plan, job_ids)
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any, NamedTuple
 
+from harness.base.documents.wording import by_number, count, percent, seconds
 from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.hadoop.site import block_bytes
 from harness.base.hadoop.slots import refusals
@@ -19,14 +20,22 @@ from harness.base.records.trial import Cell, ClusterSpec
 from harness.base.units import MIB
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.basis import Basis
+from harness.core.evaluate.judge import Judge
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames
 from harness.models import MODELS
-from harness.tuning.ask import never_profiled, questions
+from harness.tuning.ask import (
+    SPLIT_SIZE,
+    never_profiled,
+    profiled_ends,
+    questions,
+    reads_settings,
+)
 from harness.tuning.learned import Learned
+from harness.tuning.limits import deciding_limits, decisions, lifted
 from harness.tuning.optimizers import PTC_WAVE, Choice, choose
-from harness.tuning.settings import Job, properties_of
+from harness.tuning.settings import SPLIT, Job, properties_of
 
 BLOCKS = tuple(mib * MIB for mib in (32, 64, 128, 256))  # bytes, that a cluster may have
 
@@ -50,12 +59,25 @@ class Proposal(NamedTuple):
         """The cell."""
         return self.resolved.cell
 
-    def document(self, profile: Profile) -> dict[str, Any]:
-        """The proposal as JSON has it, with what no job of *profile* had."""
+    def profiled(self, profile: Profile) -> dict[str, str]:
+        """By property, of those of its settings that no job of *profile* had, what the jobs had."""
+        ends = profiled_ends(profile, self.resolved)
+        texts = dict[str, str]()
+        for name, value in self.choice.values.items():
+            (property_name,) = properties_of({name: value})
+            number_name = SPLIT_SIZE if name == SPLIT else property_name
+            if number_name in ends:
+                texts[property_name] = ends[number_name]
+        return texts
+
+    def document(self, profile: Profile, judge: Judge) -> dict[str, Any]:
+        """The proposal as JSON has it, with what no job of *profile* had, and its *judge*'s say."""
         choice = self.choice
         prediction = self.prediction
         return vars(choice) | {
             "properties": properties_of(choice.values),
+            "within_error": judge.is_within(self.saved),
+            "profiled": self.profiled(profile),
             "own_job_s": choice.job_s if math.isfinite(choice.job_s) else None,
             "job_s": prediction.job_s,
             "intervals": prediction.intervals.get("job_s", {}),
@@ -77,6 +99,50 @@ def job_of(basis: Basis) -> Job:
     )
 
 
+def says(best: Proposal, basis: Basis, judge: Judge) -> str:
+    """What the *best* proposal comes to in one sentence, and how far off its *judge* is."""
+    choice = best.choice
+    if (best.saved or 0.0) <= 0:
+        text = f"by {judge.model} nothing is faster than the job's own settings"
+        return f"{text}; {judge.clause}"
+    gain = percent(best.saved, signed=True)
+    job_s = seconds(best.prediction.job_s)
+    text = f"with what {choice.optimizer} chose the job takes {job_s} by {judge.model},"
+    text += f" {percent(best.saved)} less; {judge.clause}"
+    if judge.is_within(best.saved):
+        text += f": {gain} may be none"
+    profiled = best.profiled(basis.profile)
+    if profiled:
+        verb = by_number(len(profiled), "was", "were")
+        text += f"; {len(profiled)} of its {count(len(choice.values), 'setting')} {verb}"
+        text += " never profiled"
+    return text
+
+
+def limits_of(basis: Basis, judge: str) -> dict[str, Any]:
+    """
+    What decides how many tasks of the base run at once; without its own limits, its seconds.
+
+    *judge* prices both; `None` where no limit of the job decides.
+    """
+    job_limits = deciding_limits(basis.resolved)
+    without_s = None
+    change = None
+    if job_limits:
+        profiles = {basis.profile.workload: basis.profile}
+        cells = [basis.resolved, lifted(basis.resolved)]
+        own, unlimited = predict_cells(judge, cells, profiles, basis.profiled)
+        without_s = unlimited.job_s
+        if own.job_s and without_s is not None:
+            change = without_s / own.job_s - 1
+    return {
+        "decides": [decision.document() for decision in decisions(basis.resolved)],
+        "job_limit": "; ".join(decision.text for decision in job_limits),
+        "without_limits_s": without_s,
+        "without_limits": change,
+    }
+
+
 def changed_basis(basis: Basis, settings: Sequence[str], names: KnownNames) -> Basis:
     """*basis* with the cell that *settings* make of its base, as `harness ask` takes them."""
     base = questions(basis.resolved, settings, (), names)[-1].cell
@@ -90,9 +156,9 @@ def nearest_model(basis: Basis) -> str:
     What is fitted to whole jobs knows of no setting, and cannot judge.
     """
     errors = {
-        name: error
-        for name, error in basis.errors.items()
-        if name in MODELS and MODELS[name].required != {"jobs"}
+        name: judge.error
+        for name, judge in basis.judges.items()
+        if name in MODELS and reads_settings(name) and judge.error is not None
     }
     return min(errors, key=lambda name: (errors[name], name), default="whatif-mr2")
 
@@ -228,6 +294,36 @@ def cluster_plans(
         if math.isfinite(total_s):
             plans.append(ClusterPlan(cluster, job_s, total_s))
     return sorted(plans, key=lambda plan: plan.total_s)
+
+
+def mix_says(plan: ClusterPlan, judge: Judge) -> str:
+    """What the best *plan* comes to in one sentence, and how far off its *judge* is."""
+    node = plan.cluster.node
+    slots = f"{count(node.map_slots, 'map slot')} and {count(node.reduce_slots, 'reduce slot')}"
+    total_s = seconds(plan.total_s)
+    return f"with {slots} a node the mix takes {total_s} by {judge.model}; {judge.clause}"
+
+
+def mix_limits(
+    bases: Mapping[str, Basis], weights: Mapping[str, float], judge: str, plan: ClusterPlan
+) -> dict[str, Any]:
+    """
+    Which limits of the jobs of *bases* decide with *plan*; without them, seconds of the mix.
+
+    `None` where none decides.
+    """
+    job_limits = list[str]()
+    unlimited = dict[str, Basis]()
+    for name, basis in bases.items():
+        cell = resolve_cell(basis.base.model_copy(update={"cluster": plan.cluster}))
+        job_limits += [f"{name}: {decision.text}" for decision in deciding_limits(cell)]
+        unlimited[name] = basis._replace(resolved=lifted(basis.resolved))
+    without_s = None
+    if job_limits:
+        job_s = _tuned_seconds(unlimited, plan.cluster, judge)
+        without_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
+    is_known = without_s is not None and math.isfinite(without_s)
+    return {"job_limits": job_limits, "without_limits_s": without_s if is_known else None}
 
 
 def _tuned_seconds(

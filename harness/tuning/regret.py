@@ -8,10 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from harness.base.documents.wording import count, listing, percent
 from harness.base.hadoop.properties import JOB_PROPERTIES
 from harness.base.records.prediction import JobConfig
+from harness.base.records.score import ScoreBook
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.judge import joint_judge, judges_of
 
 AT_RANDOM = "at random"
 NEAR = 0.05  # within which of the best a setting is near it
@@ -27,8 +30,8 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     the one measured to be fastest, `from_default` by how much less than the cell nearest to
     Hadoop's defaults (the mean of several), `curse` by how much it was predicted longer (below 0:
     shorter) than it took, `ranks` the rank correlation of predicted and measured times, `noise` the
-    floors of both cells together, `measured` how many cells, the shortest predicted one first, must
-    be measured until one is within `NEAR` of the best.
+    floors of both cells together (`None`: one was not repeated), `measured` how many cells, the
+    shortest predicted one first, must be measured until one is within `NEAR` of the best.
     """
     from pandas import DataFrame
 
@@ -70,7 +73,7 @@ class MeasuredCells:
         nearest = min(distances.values())
         return cls(
             cells["measured_s"],
-            cells["floor"].astype(float).fillna(0.0),
+            cells["floor"].astype(float),
             [cell for cell in cells.index if distances[cell] == nearest],
             evaluation.labels,
         )
@@ -85,13 +88,14 @@ class MeasuredCells:
         ranks = times_s.corr("spearman").loc["predicted", "measured"]
         chosen = predicted_s.index[predicted_s == predicted_s.min()]
         chosen_s = measured_s[chosen].mean()
+        noise = math.hypot(self.floors[chosen].mean(skipna=False), self.floors[best])
         return {
             "cells": int(predicted_s.count()),
             "of": len(measured_s),
             "chosen": self.labels[chosen[0]] if len(chosen) == 1 else "",
             "best": self.labels[best],
             "regret": chosen_s / measured_s[best] - 1,
-            "noise": math.hypot(self.floors[chosen].mean(), self.floors[best]),
+            "noise": None if math.isnan(noise) else noise,
             "from_default": 1 - chosen_s / measured_s[self.defaults].mean(),
             "curse": (predicted_s / measured_s)[chosen].mean() - 1,
             "ranks": None if math.isnan(ranks) else ranks,
@@ -121,6 +125,29 @@ def _from_defaults(cell: ResolvedCell) -> tuple[int, float, int]:
     ratios = (abs(math.log(value / default)) for value, default in pairs if value > 0 < default)
     differing = sum(value != default for value, default in pairs)
     return differing, math.fsum(ratios), job_input.num_splits
+
+
+def answer_of(rows: Sequence[Mapping[str, Any]], scores: ScoreBook) -> dict[str, Any]:
+    """
+    The *rows* of `regrets` with their means, and what they come to in one sentence.
+
+    The judge is the model with the smallest mean regret, over all workloads of *scores*.
+    """
+    means = mean_regret(rows)
+    best = min(means.keys() - {AT_RANDOM}, key=lambda name: (means[name], name), default=AT_RANDOM)
+    workloads = {measurement.workload for measurement in scores.measurements}
+    by_workload = [judges_of(scores, workload) for workload in sorted(workloads)]
+    judge = joint_judge(best, [judges[best] for judges in by_workload if best in judges])
+    inputs = count(len({row["input"] for row in rows}), "input")
+    text = f"what {best} chooses takes {percent(means[best])} longer than the best that was"
+    text += f" measured, what nobody chooses {percent(means[AT_RANDOM])}, on {inputs}"
+    unknown = [row["input"] for row in rows if row["noise"] is None]
+    if len(unknown) == len(rows):
+        text += "; the noise of that is not known: nothing was repeated"
+    elif unknown:
+        text += f"; the noise of {listing(sorted({*unknown}))} is not known: it was not repeated"
+    says = f"{text}; {judge.clause}"
+    return {"says": says, **judge.document(), "regrets": rows, "mean": means}
 
 
 def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

@@ -7,7 +7,7 @@ import pytest
 from harness.base.errors import SpecError
 from harness.catalog.families import families, own_family, read_rules, stem
 
-JOB = ("etl-2026-11-25", "org.example.Map", "", "org.example.Reduce")
+JOB = ("etl-2026-11-25", "org.example.Map", "", "org.example.Reduce", "")
 
 
 @pytest.mark.parametrize(
@@ -21,6 +21,14 @@ JOB = ("etl-2026-11-25", "org.example.Map", "", "org.example.Reduce")
         ("q 3f2504e0-4f89-41d3-9a0c-0305e82c3301", "q #"),
         ("march of ants", "march of ants"),
         ("job_1795224441974_0001", "job_#"),
+        ("q_20150301_3f2504e0-4f89-41d3-9a0c-0305e82c3301", "q_#_#"),
+        ("sessions-3fa9c1b2", "sessions-#"),
+        ("GROUP BY a(Stage-2)", "GROUP BY a(Stage-2)"),
+        ("users.20150301.120000.123456 (step 2 of 3)", "users.# (step 2 of 3)"),
+        ("users.20150301 (2 of 3)", "users.# (2 of 3)"),
+        ("python3 users.py --step-num=1 --limit=50", "python# users.py --step-num=1 --limit=#"),
+        ("stage 2026-11-25", "stage #"),
+        ("backstage 7", "backstage #"),
         ("  ", "no name"),
         ("decade", "decade"),
     ],
@@ -37,7 +45,8 @@ def test_a_family_has_one_stem_and_the_same_classes():
     Classes are short where they are shown, and what is not known is no class.
     """
     assert own_family(JOB) == "etl-# [o.e.Map, -, o.e.Reduce]"
-    assert own_family((JOB[0], None, None, None)) == "etl-# [?, ?, ?]"
+    assert own_family((JOB[0], None, None, None, None)) == "etl-# [?, ?, ?]"
+    assert own_family((*JOB[:4], "in o.e.In")) == "etl-# [o.e.Map, -, o.e.Reduce; in o.e.In]"
 
 
 def rules(tmp_path, text):
@@ -54,7 +63,7 @@ def test_the_first_rule_counts_that_is_in_the_name_or_a_class(tmp_path):
     Each line of a job is looked at by itself.
     """
     known = rules(tmp_path, 'nightly: "^etl-[0-9-]+$"\nreduced: "example[.]Reduce"\n')
-    jobs = [JOB, ("x", *JOB[1:]), ("x", None, None, None)]
+    jobs = [JOB, ("x", *JOB[1:]), ("x", None, None, None, None)]
 
     assert families(known, jobs) == ["nightly", "reduced", "x [?, ?, ?]"]
 

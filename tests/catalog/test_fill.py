@@ -11,12 +11,17 @@ import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pyarrow import parquet
 
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.catalog import places, sources
 from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows, read_rules
+from harness.cli import main
 from harness.observe.storage.files import exclusive_lock
 from harness.past.fill import fill
+from harness.past.imports import import_jobs
+from tests.catalog.cases import unpacked
 from tests.catalog.made import CONF, history, put, words
 from tests.parsing.histories import JSON
 
@@ -111,6 +116,137 @@ def test_damaged_and_foreign_files_are_named_and_the_rest_goes_on(tmp_path, done
     reasons = " / ".join(reason for _, reason in sorted(filled.left_out))
     for text in ("truncated", "not a job history", "Hadoop 1", "in line", "not a plain file"):
         assert text in reasons, text
+
+
+@pytest.mark.parametrize(
+    ("case", "families"),
+    [
+        ("families-stages", {"(Stage-1)": 2, "(Stage-2)": 1}),
+        ("families-streaming", {"parse.py": 1, "aggregate.py": 1}),
+        ("compressed", {"": 1}),
+    ],
+)
+def test_cases_have_families_by_program(tmp_path, case, families):
+    """
+    Stages of a query and commands of streaming are programs; packed files are as others.
+    """
+    folder = unpacked(case, tmp_path)
+    add(tmp_path, folder)
+    rows = family_rows(Catalog(tmp_path / "catalog").table())
+    imported = import_jobs([folder], tmp_path / "run")
+
+    assert sorted(row["jobs"] for row in rows) == sorted(families.values())
+    assert sorted(row["jobs"] for row in imported.families) == sorted(families.values())
+    if case == "families-stages":
+        for stage, jobs in families.items():
+            assert [row["jobs"] for row in rows if stage in row["family"]] == [jobs]
+    assert not imported.left_out
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused(tmp_path, done, monkeypatch):
+    """
+    No more than the bound is unpacked; a cut one is damaged.
+    """
+    monkeypatch.setattr(sources, "_MOST_HISTORY_BYTES", 1_000_000)
+    packed = gzip.compress(b" " * 5_000_000)
+    (done / "job_1795224441974_0007-x.jhist.gz").write_bytes(packed)
+    (done / "job_1795224441974_0008-x.jhist.gz").write_bytes(gzip.compress(history(8))[:-9])
+    filled = add(tmp_path, done)
+
+    reasons = [reason for _, reason in sorted(filled.left_out)]
+    assert len(reasons) == 2
+    assert "unpacks to more than" in reasons[0]
+    assert "damaged" in reasons[1]
+
+
+def test_histories_of_hadoop_1_are_named_as_such(tmp_path, done):
+    """
+    Under the names that it gave them, with its host or without; what only looks so is nothing.
+    """
+    names = ("job_201203131754_0004_1331_hadoop_word+count", "node_1331_job_201203131754_0005_h_x")
+    for name in names:
+        (done / name).write_bytes(b'Meta VERSION="1" .\n')
+    (done / "job_201203131754_0006_notes").write_bytes(b"nothing")
+    (done / "job_201203131754_0004_conf.xml").write_bytes(b"<configuration/>")
+    left_out = add(tmp_path, done).left_out
+
+    assert sorted(Path(file).name for file, _ in left_out) == sorted(names)
+    assert all("Hadoop 1" in reason for _, reason in left_out)
+
+
+def test_a_good_copy_beside_bad_ones_counts_and_each_bad_one_is_told(tmp_path):
+    """
+    Copies of one size have one key, so whichever is read first must not hide the others.
+    """
+    text = history(1)
+    bad = b"x" * len(text)
+    for folder, content in (("a", bad), ("b", bad), ("c", text), ("d", text)):
+        put(tmp_path / "done" / folder, 1, text=content)
+    filled = add(tmp_path, tmp_path / "done")
+
+    assert counts(filled) == (1, 1, 1, 2)  # without a configuration
+    assert len({file for file, _ in filled.left_out}) == 2
+    assert counts(add(tmp_path, tmp_path / "done")) == (0, 0, 4, 0)
+
+
+def test_folders_may_be_thousands_deep(tmp_path, done):
+    """
+    Those below are looked into, and jobs beside them count.
+    """
+    deep = done / "deep"
+    deep.mkdir()
+    for _ in range(1500):  # a folder takes the place of its parent, so that no path is long
+        parent = done / "parent"
+        parent.mkdir()
+        deep.rename(parent / "a")
+        parent.rename(deep)
+    bottom = deep.joinpath(*"a" * 1500)
+    (bottom / "job_1795224441974_0009.jhist").write_bytes(b"<html>")
+    try:
+        filled = add(tmp_path, done)
+    finally:  # what removes the folder of the test calls itself for each
+        (bottom / "job_1795224441974_0009.jhist").unlink()
+        for folder in (bottom, *bottom.parents[:1500]):
+            folder.rmdir()
+
+    assert (filled.added, filled.left_out_files) == (2, 1)
+
+
+def test_jobs_alike_that_spread_widely_are_warned_of(tmp_path, capsys):
+    """
+    Two programs that a rule makes one family: said by the import, its run and the catalog's list.
+    """
+    folder = unpacked("families-streaming", tmp_path)
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("streams: ^streamjob\n")
+    imported = import_jobs([folder], tmp_path / "run", rules=read_rules(rules))
+    add(tmp_path, folder)
+    catalog = str(tmp_path / "catalog")
+    assert main(["catalog", "list", "--catalog", catalog, "--rules", str(rules)]) == 0
+
+    (note,) = [note for note in imported.notes if "jobs alike" in note]
+    assert [row["jobs"] for row in imported.families] == [2]
+    assert note.startswith("streams, 16 MiB: 2 jobs alike took 10.8 to 64.8 s")
+    assert note in imported.run.read_manifest().limitations
+    shown = " ".join("".join(capsys.readouterr()).split())
+    assert "streams: jobs alike take up to 6 times as long" in shown
+
+
+def test_a_catalog_from_before_programs_were_known_goes_on_working(tmp_path, done):
+    """
+    Its rows have families by class; added again, jobs with a configuration get their program.
+    """
+    add(tmp_path, done)
+    (batch,) = (tmp_path / "catalog" / "jobs").glob("*.parquet")
+    parquet.write_table(parquet.read_table(batch).drop_columns(["program"]), batch)
+    for index in (tmp_path / "catalog").glob("index.parquet"):
+        index.unlink()
+
+    assert len(job_ids(tmp_path)) == 2
+    assert Catalog(tmp_path / "catalog").read_job(job_ids(tmp_path)[0])["program"] is None
+    assert counts(add(tmp_path, done)) == (1, 0, 1, 0)
+    assert counts(add(tmp_path, done)) == (0, 0, 2, 0)
+    assert len(job_ids(tmp_path)) == 2
 
 
 def test_a_damaged_configuration_costs_its_job_the_classes_alone(tmp_path):

@@ -16,6 +16,7 @@ import pytest
 
 from harness.base.errors import ClusterError, SpecError
 from harness.catalog import places
+from harness.catalog.applications import Applications
 from harness.catalog.catalog import Catalog
 from harness.catalog.places import list_sources
 from harness.catalog.sources import read_jobs
@@ -303,3 +304,29 @@ def test_whatever_a_server_answers_is_a_job_or_a_reason(tmp_path, monkeypatch):
     with catalog.lock():
         catalog.write(jobs)
     assert len(catalog.table()) == len(jobs)
+
+
+def test_applications_that_are_no_jobs_are_counted_where_they_are_seen(serve, hdfs):
+    """
+    Among the files of HDFS, by a ResourceManager; a history server knows of none.
+    """
+    files, place = hdfs
+    files |= {
+        "/done/tez/history.txt.appattempt_7_0001_000001": b"",
+        "/done/spark/application_8_0001": b'{"Event":"SparkListenerLogStart"}',
+        "/done/spark/application_8_0002": b"a log",
+    }
+    apps = [{"id": f"application_7_{number}", "applicationType": "TEZ"} for number in range(30)]
+    manager = serve(Server, pages={"/ws/v1/cluster/apps": {"apps": {"app": apps}}})
+    found = []
+    counted = []
+    for source in (place, f"http://{manager}", f"http://{serve(Server, pages=SERVED['pages'])}"):
+        applications = Applications()
+        found.append(len([*list_sources(source, None, applications)]))
+        counts = applications.counted().items()
+        counted.append({kind: entry["count"] for kind, entry in counts})
+
+    assert found == [2, 0, 1]
+    assert counted == [{"Spark": 1, "Tez": 1}, {"Tez": 30}, {}]
+    with pytest.raises(ClusterError, match=r"mapreduce/jobs"):
+        list(list_sources(f"http://{serve(Server, pages={})}", None))

@@ -771,6 +771,7 @@ class TestCatalog:
         assert first.keys() == {
             "family", "jobs", "succeeded", "least_job_s", "median_job_s", "most_job_s",
             "least_input_bytes", "median_input_bytes", "most_input_bytes", "last_submit_s",
+            "spread",
         }  # fmt: skip
 
     def test_jobs_of_a_family_are_found_by_its_beginning(self, catalog):

@@ -55,18 +55,47 @@ def test_a_file_of_another_version_is_refused(tmp_path, capsys):
     assert "schema_version" in capsys.readouterr().err
 
 
-def test_costs_differ_where_their_intervals_are_apart(tmp_path, capsys):
+def test_costs_differ_where_the_interval_of_their_ratio_leaves_out_1(tmp_path, capsys):
     """
-    Of two machines; else nothing is said of them.
+    Of two machines; one that is as dear as it was is within its interval.
     """
-    one, other = written(tmp_path), written(tmp_path, "b.json", value=6.0, low=4.0, high=8.0)
+    one = written(tmp_path, low=1.5, high=2.5)
+    other = written(tmp_path, "b.json", value=6.0, low=4.0, high=8.0)
 
     assert main(["hardware", "compare", one, other, "--json"]) == 0
-    (cost,) = json.loads(capsys.readouterr().out)["costs"]
-    assert (cost["ratio"], cost["verdict"]) == (3.0, "differs")
+    answer = json.loads(capsys.readouterr().out)
+    (cost,) = answer["costs"]
+    assert (cost["name"], cost["ratio"], cost["verdict"]) == ("network_s_per_byte", 3.0, "differs")
+    assert 1 < cost["low"] < 3 < cost["high"]
+    assert answer["says"].startswith(
+        "b.json beside a.json: its network copies 3.00 times as slow ("
+    )
+    assert "nothing was scored here" in answer["says"]
+    assert (answer["judge"], answer["judge_error"]) == (None, None)
     assert main(["hardware", "compare", one, one, "--json"]) == 0
     (cost,) = json.loads(capsys.readouterr().out)["costs"]
     assert cost["verdict"] == "within their intervals"
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "said"),
+    [
+        (54.0, "differs", "its network copies 27.0 times as slow (at least 9.00)"),
+        (2.0 / 27, "differs", "its network copies 27.0 times as fast (at least 9.00)"),
+        (5.0, "cannot tell", "1 cost cannot be told: less than a factor of 3 would not show"),
+    ],
+)
+def test_a_cost_without_an_interval_differs_beyond_a_factor(tmp_path, capsys, value, verdict, said):
+    """
+    Too few jobs for an interval: 27 times as dear is a difference all the same.
+    """
+    one = written(tmp_path, low=None, high=None)
+    other = written(tmp_path, "b.json", value=value, low=None, high=None)
+
+    assert main(["hardware", "compare", one, other, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [cost["verdict"] for cost in answer["costs"]] == [verdict]
+    assert said in answer["says"]
 
 
 @pytest.mark.process
@@ -76,6 +105,8 @@ def test_a_page_has_what_the_terminal_has_and_the_jobs(tmp_path, capsys):
     """
     file = written(tmp_path, group=["network_s_per_segment"])
     document = json.loads(Path(file).read_text())
+    segments = {**COST, "unit": "s", "group": ["network_s_per_byte"]}
+    document["costs"]["network_s_per_segment"] = segments
     document["conditions"] = {"machine.cpu": "<b>fast</b>"}
     document["chosen"] = [{"trial": "t1", "reason": "sort: gain 2", "seconds": 12.0}]
     Path(file).write_text(json.dumps(document))
@@ -83,16 +114,17 @@ def test_a_page_has_what_the_terminal_has_and_the_jobs(tmp_path, capsys):
 
     assert main(["hardware", "show", file, "-o", str(page)]) == 0
     text = page.read_text()
-    assert "not told apart from network_s_per_segment" in text
+    assert "network_s_per_{byte,segment}" in text
+    assert "not told apart" in text
     assert "sort: gain 2" in text
     assert "&lt;b&gt;fast" in text
     assert main(["hardware", "show", file]) == 0
-    assert "not told apart from network_s_per_segment" in capsys.readouterr().out
+    assert "network_s_per_{byte,segment}" in capsys.readouterr().out
     assert main(["hardware", "compare", file, other, "-o", str(page)]) == 0
-    assert "within their intervals" in page.read_text()
+    assert "cannot tell" in page.read_text()
     assert main(["hardware", "compare", file, other]) == 0
     shown = capsys.readouterr().out
-    assert "within their intervals" in shown
+    assert "cannot tell" in shown
     assert "<b>fast</b>" in shown
 
 

@@ -8,11 +8,15 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from harness.cli import main
+from harness.cli.commands.compare import shown_bundles
+from harness.cli.console.present import show
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
 from harness.core.store.sums import SUMS
+from harness.publish.compare import Row as SideRow
+from harness.publish.compare import SideBySide
 from tests.evaluate.test_flow import EXPERIMENT, RATES, commit
 from tests.run.fakes import VERSIONS
 
@@ -105,6 +109,8 @@ def test_budgets_are_judged(runs, tmp_path, capsys):
     assert rows[0].keys() == document["changes"][0].keys()
     assert [each["verdict"] for each in document["budgets"]] == ["broken", "undecided"]
     assert [*document["differences"]] == [runs[1].id]
+    (shown,) = document["would_show"][runs[1].id]
+    assert (shown["workload"], shown["jobs"] >= shown["repeats"]) == ("terasort", True)
 
 
 def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
@@ -116,7 +122,8 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
 
     assert compared([runs[0], runs[2]], "--budgets", budgets) == 0
     out, err = capsys.readouterr()
-    assert out.startswith(f"nothing moved beyond the noise in run {runs[2].id}\n")
+    assert out.startswith(f"cannot tell what moved in run {runs[2].id}: less than a factor of 1.")
+    assert "would not show; " in out.splitlines()[0]
     assert f"not compared: {runs[2].id} has no profiles: harness profile makes them" in err
     assert f"not compared: {runs[2].id} has no scores: harness score makes them" in err
     assert "kept" in out
@@ -132,6 +139,7 @@ def test_of_equal_runs_nothing_moved(runs, tmp_path, capsys):
         ((0, 1), ("-o", "j.xml"), (2, "give --budgets")),
         ((0, 1), ("--budgets", "none.yaml"), (2, "does not exist")),
         ((0, 1), ("-o", "none/c.csv"), (3, "no such file or directory")),
+        ((0, 1), ("--facts",), (2, "--facts: for bundles only, and runs are compared")),
     ],
 )
 def test_what_cannot_be_compared_is_refused(runs, capsys, places, options, refusal):
@@ -167,3 +175,41 @@ def test_options_for_runs_are_refused_of_bundles(tmp_path, monkeypatch, capsys, 
     what = capsys.readouterr().err.splitlines()[0]
     assert what == f"error: {named}: for runs only, and bundles are compared"
     assert not (tmp_path / "x.csv").exists()
+
+
+HEAD = {
+    "experiment": ["e87b", "21a2"],
+    "system: client.memory_bytes": ["1", "2"],
+    "system: nodes.worker2": ["", "the same as worker1"],
+}
+ROWS = [SideRow("transfer", "ernest", "job_s", "one", 0.099, 0.027, 0.179)]
+QUOTES = {"one": (["ernest is nearest."], "A comparison; bundle 3c18.")}
+
+
+@pytest.mark.parametrize("shows_facts", [False, True])
+def test_of_bundles_the_answer_comes_first(capsys, shows_facts):
+    """
+    Then errors and quotations; facts of systems only where they are asked for.
+    """
+    why = "not ranked: their experiment differs"
+    comparison = SideBySide(["one", "two"], HEAD, why, {"one": ["R01 failed"]}, ROWS, QUOTES)
+    show(*shown_bundles(comparison, shows_facts=shows_facts))
+
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0] == why
+    places = [out.index(text) for text in ("9.9 %", "is nearest.", "what differs", "e87b")]
+    assert places == sorted(places)
+    assert ("client.memory_bytes" in out) == shows_facts
+    assert "one is open: R01 failed" in err
+    assert ("the systems differ in 2 facts: --facts shows them" in err) != shows_facts
+
+
+def test_ranked_bundles_say_so(capsys):
+    """
+    What differs is then nothing.
+    """
+    show(*shown_bundles(SideBySide(["one", "two"], {}, "", {}, ROWS, QUOTES), shows_facts=False))
+
+    out = capsys.readouterr().out
+    assert out.startswith("ranked: rules, experiment, division and system are the same\n")
+    assert "what differs" not in out

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from harness.base.records.trial import WorkloadSpec
-from harness.cli.console.talk import Progress, print_json, show_table, show_text
+from harness.cli.console.talk import Progress, TimeLeft, print_json, show_table, show_text
 
 ESCAPES = [
     "\x1b[31m",  # a colour
@@ -190,7 +190,7 @@ class TestProgress:
         """
         Progress().step(2, 14, 300.0, "terasort 64 MiB")
 
-        assert capsys.readouterr() == ("", "2 of 14 trials, 5 min 00 s left, terasort 64 MiB\n")
+        assert capsys.readouterr() == ("", "2 of 14 trials, about 5 min left, terasort 64 MiB\n")
 
     def test_lines_are_30_s_apart(self, capsys, monkeypatch):
         """
@@ -222,7 +222,7 @@ class TestProgress:
         progress = Progress()
         progress.step(1, 3, 90.0, "")
         progress.note("terasort 64 MiB: 50 % of 2 maps")
-        assert capsys.readouterr().err == "1 of 3 trials, 90.0 s left\n"
+        assert capsys.readouterr().err == "1 of 3 trials, about 90 s left\n"
 
         screen = Terminal()
         monkeypatch.setattr(sys, "stderr", screen)
@@ -244,3 +244,33 @@ class TestProgress:
         self.steps([0.0, 40.0], monkeypatch)
 
         assert screen.getvalue().splitlines()[-1] == "2 of 2 trials, trial 2"
+
+
+class TestTimeLeft:
+    def test_runs_down_between_two_steps(self, monkeypatch):
+        """
+        By what has passed, and at most by one of the steps that are left: that one is late.
+        """
+        monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+        left = TimeLeft(1200.0, 4)
+        shown = [str(left)]
+        for now_s in (400.0, 1000.0, 9999.0):
+            monkeypatch.setattr(time, "monotonic", lambda now_s=now_s: now_s)
+            shown.append(str(left))
+
+        assert shown == [
+            "about 20 min left",
+            "about 15 min left",
+            "about 15 min left",
+            "about 15 min left",
+        ]
+
+    def test_of_the_last_step_never_ends(self, monkeypatch):
+        """
+        Something is left until it is done.
+        """
+        monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+        left = TimeLeft(60.0, 1)
+        monkeypatch.setattr(time, "monotonic", lambda: 500.0)
+
+        assert str(left) == "about 10 s left"

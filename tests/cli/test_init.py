@@ -61,6 +61,21 @@ def test_it_is_as_large_as_the_machine(monkeypatch, tmp_path, here, workers, at_
     assert (experiment.cluster.workers, limit) == ((workers,), (str(at_once),))
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_limit_is_of_this_machine_alone_and_says_what_it_does(provider, tmp_path):
+    """
+    On machines elsewhere slots decide; what the lines would be stands there as a comment.
+    """
+    name = "mapreduce.job.running.map.limit"
+    text = experiment_text("terasort", provider, Path("-"))
+    experiment, _ = read(text, tmp_path)
+    is_elsewhere = provider in ("ansible", "existing")
+
+    assert (name not in experiment.configuration) == is_elsewhere
+    assert (f"# {name}: " in text) == is_elsewhere
+    assert (f"--setting {name}=0" in text) == (not is_elsewhere)
+
+
 def test_a_file_is_named_and_never_overwritten(capsys, tmp_path):
     """
     The experiment has the name of its file; what is there stays.

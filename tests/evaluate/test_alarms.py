@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from harness.base.errors import DataError
-from harness.nightly import alarms
-from harness.nightly.alarms import Judge, current, judged, read_csv, tables
+from harness.nightly import alarms, columns
+from harness.nightly.alarms import Judge, current, judged, tables
+from harness.nightly.columns import read_csv, seconds_of
 from harness.nightly.records import Acceptance, Night, Point, Series
 
 SERIES = Series(machine="m", experiment="e", hadoop="3.5.0", workers="3")
@@ -234,14 +235,14 @@ def test_what_an_alarm_says_is_not_measured_again_each_night():
         ("", "is '', and not time,NAME", 1),
         ("a,b\n1,2\n", "is 'a,b', and not time,NAME", 1),
         ("time,a,a\n1,2,3\n", "and not time,NAME", 1),
-        ("time,a\n1,x\n", "to float: 'x'", 2),
+        ("time,a\n1,x\n", "'x' in column 'a' is no number", 2),
         ("time,a\n1,inf\n", "infinite", 2),
         ("time,a\n1,2\n2\n", "1 values, and 2 names", 3),
         ("time,a\n2,2\n1,2\n", "time '1' is not after", 3),
-        ("time,a\nnight,2\n", "Invalid isoformat string: 'night'", 2),
+        ("time,a\nnight,2\n", "'night' is no time", 2),
         ("time,a\nnan,2\n1,2\n", "time 'nan' is not after", 2),
         ("time,commit\n1,2\n", "and not time,NAME", 1),
-        ("time,a\n1," + 200_000 * "1" + "\n", "field larger", 1),
+        ("time,a\n1," + 200_000 * "1" + "\n", "field larger", 2),
     ],
 )
 def test_bad_columns_are_named(text, words, line, tmp_path):
@@ -290,6 +291,83 @@ def test_columns_together_and_each_by_itself(tmp_path):
     assert [(alarm.series, alarm.since) for alarm in together] == [("all cells", 41)]
     assert [alarm.cells for alarm in each] == [("a",), ("b",), ("c",)]
     assert together[0].low < 4 < together[0].high
+
+
+OTAVA = [  # the samples of Apache Otava's documentation and tests, of other numbers
+    "time,commit,metric1\n2026.01.01 3:00:00 +0100,aaa1,151\n2026.01.02 3:00:00 +0100,aaa2,152\n",
+    "time;metric1\n2026-01-01T02:00:00Z;151\n2026-01-02T02:00:00Z;152\n",
+    "time;commit;metric1\n2026.01.01 3:00:00 +0100;aaa;151\n2026.01.02 3:00:00 +0100;bb;152\n",
+    "time,metric1\n1767232800,151\n1767319200,152\n",
+    "time,commit,branch,metric1\n2026.01.01 3:00 +0100,1,main,151\n2026/1/2 02:00Z,2,main,152\n",
+    "commit,time,metric1\n'a, b','2026-01-01 02:00:00.5+00:00',151\nc,2026-01-02 03:00+01:00,152\n"
+    .replace("commit", "'commit'", 1),
+    "host\ttime\tmetric1\nnode-1\t2026-01-01\t151\n\nnode-1\t2026-01-02\t152\n",
+    '\ufefftime,note,metric1\n2026-01-01,"two\nlines",151\n2026-01-02,,152\n',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", OTAVA)
+def test_forms_of_otava_are_read(text, tmp_path):
+    """
+    Dates with dots and a zone, semicolons, attributes, single quotes, seconds since 1970.
+    """
+    path = tmp_path / "nights.csv"
+    path.write_text(text)
+    (table,) = read_csv(path)
+
+    assert [point.name for point in table.points] == ["measured | metric1 | job_s"]
+    assert np.exp(table.values).ravel() == pytest.approx([151, 152])
+    textual = [name for name in ("host", "note") if name in text]
+    assert table.notes == [f"column '{name}' has no number, and is left out" for name in textual]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2026.01.01 3:00:00 +0100", "2026-01-01T02:00:00Z", "2026-01-01 02:00:00.0+00:00",
+        "2026/1/1 2:00Z", "2026-01-01T03:00:00.000000+0100",
+    ],
+)  # fmt: skip
+def test_moments_of_any_form_are_one(text):
+    """
+    Whatever stands between their parts.
+    """
+    assert seconds_of(text) == 1767232800
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "line"),
+    [
+        ("time,branch,a\n1,main,2\n2,other,3\n", "2 branches are no series: main, other", 1),
+        ("time,a\n2026.13.01 3:00:00,2\n", "is no time", 2),
+        ('time,note,a\n1,"two\nlines",2\n2,x,y\n', "'y' in column 'a' is no number", 4),
+        ("time;a\n1;10,43\n", "'10,43' in column 'a' is no number", 2),
+        ("Tag=x,2.616,2.385\nTag=y,1,2\n", "and not time,NAME", 1),
+        ("time,a\n" + 100 * "9" + " o'clock,1\n", "is no time", 2),
+    ],
+)
+def test_what_is_no_night_is_refused_in_words(text, words, line, tmp_path):
+    """
+    With its line, also behind a text of several lines.
+    """
+    path = tmp_path / "nights.csv"
+    path.write_text(text)
+
+    with pytest.raises(DataError, match=words) as raised:
+        read_csv(path)
+    assert raised.value.where == f"{path}:{line}"
+
+
+def test_a_file_of_columns_is_read_to_a_bound(tmp_path, monkeypatch):
+    """
+    It may be anybody's.
+    """
+    monkeypatch.setattr(columns, "_MOST_BYTES", 2**20)
+    path = tmp_path / "nights.csv"
+    path.write_text("time,a\n" + 2**20 * "1")
+
+    with pytest.raises(DataError, match="larger than 1 MiB"):
+        read_csv(path)
 
 
 def test_a_difference_that_went_back_is_gone(tmp_path):

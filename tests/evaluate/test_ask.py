@@ -230,7 +230,11 @@ def test_a_basis_without_scores_has_no_error():
     """
     Nothing is said of an error that nobody measured.
     """
-    assert Basis(BASE, "", Profile(workload="terasort")).errors == {}
+    judge = Basis(BASE, "", Profile(workload="terasort")).judge("whatif")
+
+    assert judge.error is None
+    assert judge.clause == "how far off whatif is here is not known: nothing was scored here"
+    assert not judge.is_within(0.0)
 
 
 def test_refits_give_an_interval(monkeypatch):

@@ -6,6 +6,7 @@ moved.
 import math
 
 from collections import defaultdict
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,10 +16,17 @@ from harness.base.errors import SpecError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, Statistic
 from harness.base.records.score import Measurement, Score, ScoreBook
-from harness.base.records.trial import Cell, ClusterSpec, NodeSpec, WorkloadSpec
+from harness.base.records.trial import HISTORY, Cell, ClusterSpec, NodeSpec, WorkloadSpec
 from harness.base.units import MIB
 from harness.core.evaluate.budgets import judge, read_budgets
-from harness.core.evaluate.changes import Side, changes, differences, sentence, shared_cells
+from harness.core.evaluate.changes import (
+    Side,
+    changes,
+    differences,
+    sensitivities,
+    sentence,
+    shared_cells,
+)
 from harness.core.experiment.grid import axis_values, readable
 
 SIZES = tuple(16 * MIB * count for count in range(1, 9))
@@ -156,7 +164,8 @@ class TestTimes:
 
         assert {(each.verdict, each.low) for each in changed} == {("undecided", None)}
         assert sentence(base, other, changed) == (
-            f"nothing moved beyond the noise in run {other.run.id}"
+            "cannot tell what moved in run b: nothing tells the noise of a and b, and no change"
+            " would show; 8 more jobs in each run, 1 repeat of each cell, would tell the noise"
         )
 
     def test_equal_times_are_called_equal_where_that_is_shown(self, tmp_path):
@@ -167,6 +176,72 @@ class TestTimes:
         base, other = (side(tmp_path, cells(), noisy(generator, noise=0.001), run) for run in "ab")
 
         assert {each.verdict for each in changes(base, other)} == {"equal"}
+
+
+class TestStill:
+    """
+    What is said where nothing moved.
+    """
+
+    def test_of_little_noise_the_change_that_would_have_shown(self, tmp_path):
+        """
+        In percent, and it is less than ten.
+        """
+        generator = np.random.default_rng(5)
+        base, other = (side(tmp_path, cells(), noisy(generator), run) for run in "ab")
+        changed = changes(base, other)
+        (shown,) = sensitivities(base, other, changed)
+
+        assert 1.02 < shown.factor < 1.1
+        assert sentence(base, other, changed) == (
+            "nothing moved beyond the noise in run b:"
+            f" a change by {100 * (shown.factor - 1):.2g} % would have shown"
+        )
+
+    def test_of_much_noise_that_nothing_can_be_told(self, tmp_path):
+        """
+        With the factor that would have shown, and how many more jobs show a change by a tenth.
+        """
+        generator = np.random.default_rng(6)
+        base, other = (side(tmp_path, cells(), noisy(generator, noise=0.5), run) for run in "ab")
+        changed = changes(base, other)
+        (shown,) = sensitivities(base, other, changed)
+
+        assert shown.factor > 1.5
+        assert shown.change == pytest.approx(
+            max(0.1, math.expm1(abs(math.log1p(changed[0].change))))
+        )
+        assert shown.jobs == 8 * shown.repeats
+        assert sentence(base, other, changed) == (
+            "cannot tell what moved in run b:"
+            f" less than a factor of {shown.factor:.3g} would not show; {shown.jobs} more jobs in"
+            f" each run, {shown.repeats} repeats of each cell, would show a change by"
+            f" {100 * shown.change:.2g} %"
+        )
+
+    def test_where_one_run_has_no_repeats_the_other_says_how_many(self, tmp_path):
+        """
+        And no change would show now.
+        """
+        generator = np.random.default_rng(7)
+        base = side(tmp_path, cells(), noisy(generator))
+        other = side(tmp_path, cells(), noisy(generator, count=1), "two")
+        text = sentence(base, other, changes(base, other))
+
+        assert text.startswith(
+            "cannot tell what moved in run two: nothing tells the noise of two, and no change would"
+        )
+        assert text.endswith("of each cell, would show a change by 10 %")
+
+    def test_equal_times_are_called_so(self, tmp_path):
+        """
+        Where that is shown.
+        """
+        generator = np.random.default_rng(4)
+        base, other = (side(tmp_path, cells(), noisy(generator, noise=0.001), run) for run in "ab")
+
+        text = sentence(base, other, changes(base, other))
+        assert text == "nothing moved in run b: job times are equal, to within 2 %"
 
 
 class TestCells:
@@ -189,6 +264,35 @@ class TestCells:
 
         assert len(shared_cells(base, other)) == 8
         assert differences(base, other) == [(*factor, "not set", "3")]
+
+    def test_inputs_of_past_jobs_are_the_same_to_one_percent(self, tmp_path):
+        """
+        Each has the nearest twin, whatever tasks ran at once; those of experiments are exact.
+        """
+
+        def past(sizes, slots):
+            """Cells of two families, whose tasks ran so many at once."""
+            grid = []
+            for name, size in product(("sort", "join"), sizes):
+                limit = str(slots + len(name)) if name == "sort" else "9"
+                (cell,) = cells((size,), name=name, **{"mapreduce.job.running.map.limit": limit})
+                provider = cell.cluster.model_copy(update={"provider": HISTORY})
+                grid.append(cell.model_copy(update={"cluster": provider}))
+            return grid
+
+        before = past((1000, 1030, 2000), 1)
+        after = past((1004, 1995, 2021), 2)
+        base = side(tmp_path, before, [[1.0]] * 6)
+        other = side(tmp_path, after, [[1.0]] * 6, "two")
+        twins = shared_cells(base, other)
+
+        assert [place for place, cell in enumerate(before) if cell.id in twins] == [0, 2, 3, 5]
+        assert [*twins.values()] == [after[place].id for place in (0, 1, 3, 4)]
+        with pytest.raises(SpecError, match="the runs share no cell"):
+            shared_cells(
+                side(tmp_path, cells((1000,)), [[1.0]]),
+                side(tmp_path, cells((1004,)), [[1.0]], "two"),
+            )
 
     @pytest.mark.parametrize(
         ("grid", "text"),

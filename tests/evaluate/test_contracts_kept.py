@@ -150,7 +150,7 @@ class Renamed(WordCount):
     """
 
     plan = None
-    jobs = None
+    commands = None
 
     def plan_input(self, spec, block_bytes):
         """
@@ -164,16 +164,16 @@ class Renamed(WordCount):
         """
         As the test says, or as it is.
         """
-        if self.jobs is None:
+        if self.commands is None:
             return super().submit(spec, input_uri, output_uri)
-        return type(self).jobs(input_uri, output_uri)
+        return type(self).commands(input_uri, output_uri)
 
 
 def complaints(plan=None, jobs=None):
     """
     What is wrong with the commands of such a workload.
     """
-    kind = type("Kind", (Renamed,), {"plan": plan, "jobs": jobs})
+    kind = type("Kind", (Renamed,), {"plan": plan, "commands": jobs})
     return [*command_complaints(kind(), SPEC)]
 
 

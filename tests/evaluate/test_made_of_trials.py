@@ -16,12 +16,11 @@ from harness.base.errors import DataError, EvidenceError, ModelError
 from harness.base.hadoop.properties import SEAL
 from harness.base.records.prediction import JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, ProfiledJob, Statistic
-from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trace import BYTES_READ, JobTrace, TaskAttempt
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.observations import (
-    BYTES_READ,
     collect_vets,
     compare_repeats,
     input_read,

@@ -310,7 +310,9 @@ class TestSentences:
         """
         A side that says this of itself.
         """
-        return SimpleNamespace(run=SimpleNamespace(id=name), facts=facts, varying=set())
+        return SimpleNamespace(
+            is_of_past_jobs=False, run=SimpleNamespace(id=name), facts=facts, varying=set()
+        )
 
     def test_of_a_slower_job_have_the_factor(self):
         """

@@ -4,7 +4,7 @@ import gzip
 import re
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -36,7 +36,7 @@ def stored(folder, job, *, separate=True, change=bytes, reduce_change=None):
             if separate:
                 (there / "syslog.shuffle.gz").write_bytes(gzip.compress(changed(b"".join(own))))
             else:
-                main = own + main
+                main = sorted(own + main, key=lambda line: line[:23])
         (there / "syslog.gz").write_bytes(gzip.compress(changed(b"".join(main))))
     return RawLogs(Opener(folder), folder), trace
 
@@ -160,3 +160,54 @@ def test_damage_is_named(tmp_path):
 
     with pytest.raises(ParseError, match=r"containers/worker\d/container_.*/syslog:"):
         list(logged_times(raw, trace, is_compressed=True))
+
+
+def test_a_log_that_lacks_its_head_gives_the_same_times_or_none(tmp_path):
+    """
+    Wherever it was cut: no part of a task passes for the whole.
+    """
+    whole, trace = stored(tmp_path / "whole", "uneven")
+    times = {task.attempt_id: task for task in logged_times(whole, trace, is_compressed=False)}
+    kept = set()
+    lines = text("uneven", "m_000000_0.syslog")
+    for count in range(1, len(lines), 3):
+        cut = stored(tmp_path / f"{count}", "uneven", change=lambda log: last_lines(log, count))  # noqa: B023
+        for task in logged_times(*cut, is_compressed=False):
+            assert task == times[task.attempt_id]
+            kept.add(count)
+
+    assert 0 < len(kept) < len(range(1, len(lines), 3)) - 5
+
+
+def last_lines(log, count):
+    """The last lines of a log, as many as *count*."""
+    return b"".join(log.splitlines(keepends=True)[-count:])
+
+
+@pytest.mark.parametrize("ahead_s", [8, -8, 300])
+def test_a_clock_that_is_off(tmp_path, ahead_s):
+    """
+    What lies between two moments of the log is as ever; what reaches to the master's is not known.
+    """
+    plain = [*logged_times(*stored(tmp_path / "plain", "disk"), is_compressed=False)]
+    there = stored(tmp_path / "there", "disk", change=lambda log: moved(log, ahead_s))
+
+    times = [*logged_times(*there, is_compressed=False)]
+
+    assert len(times) == len(plain) == 2
+    for task, right in zip(times, plain, strict=True):
+        assert (task.start_up_s, task.end_s) == (None, None)
+        spans = ("alone_s", "merge_s", "flush_s") if "_m_" in task.attempt_id else ("loop_s",)
+        for name in spans:
+            assert getattr(task, name) == pytest.approx(getattr(right, name), abs=1e-5)
+
+
+def moved(log, ahead_s):
+    """A log by a clock that is so many seconds ahead."""
+
+    def later(stamp):
+        moment = datetime.fromisoformat(stamp[0].decode().replace(",", "."))
+        shown = (moment + timedelta(seconds=ahead_s)).isoformat(" ", "milliseconds")
+        return shown.replace(".", ",").encode()
+
+    return STAMP.sub(later, log)

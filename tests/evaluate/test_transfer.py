@@ -1,6 +1,10 @@
 """A profile of one machine for another."""
 
 import json
+import re
+
+from collections import defaultdict
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -419,7 +423,18 @@ def test_the_command_has_a_row_for_each_budget_and_a_picture(stored, here, tmp_p
 
     assert main([*argv, "-o", str(picture), "--json"]) == 0
 
-    rungs = json.loads(capsys.readouterr().out)["rungs"]
+    answer = json.loads(capsys.readouterr().out)
+    rungs = answer["rungs"]
+    assert answer["says"].startswith(f"nearest is {answer['judge']}, ")
+    known = defaultdict(list)
+    for rung in rungs:
+        if rung["error"] is not None:
+            known[rung["way"], rung["model"]].append(abs(rung["error"]))
+    most = max(map(len, known.values()))
+    assert answer["judge_error"] == min(
+        fmean(way_errors) for way_errors in known.values() if len(way_errors) == most
+    )
+    assert answer["rests_on"]["cells"] == len({rung["cell"] for rung in rungs})
     errors = {(each["way"].partition(",")[0], each["model"], each["cell"]): each["error"]
               for each in rungs}  # fmt: skip
     own = {key[1:]: error for key, error in errors.items() if key[0] == "as it is"}
@@ -512,4 +527,14 @@ def test_costs_of_another_machine_are_named_and_refused_if_strict(
     )
     status, shown = predicted("here", "--strict")
     assert status == 0
+    answer = json.loads(shown.out)
+    moved = f"profiles of {stored.id}, for the machine of here.json in the place of here.json; "
+    assert answer["says"].startswith(moved)
+    rested = r" off on job times there \((\d+) cells, (\d+) jobs, 3 repeats of each\); "
+    cells, jobs = map(int, re.search(rested, answer["says"]).groups())
+    scores = stored.read_scores().scores
+    assert cells == len({score.cell for score in scores if score.quantity == "job_s"})
+    assert jobs == 3 * cells
+    assert answer["says"].endswith(f"; {answer['verdict']}")
+    assert answer["verdict"]
     assert "another machine" not in shown.out + shown.err

@@ -5,8 +5,9 @@ Proposals for a job that a run knows, and what choosing by a model is worth.
 import pytest
 
 from harness.core.evaluate.basis import basis_of_run
+from harness.core.evaluate.judge import Judge
 from harness.tuning.proposals import nearest_model, proposals
-from harness.tuning.regret import AT_RANDOM, mean_regret, regrets
+from harness.tuning.regret import AT_RANDOM, answer_of, mean_regret, regrets
 from tests.evaluate.test_flow import evaluation, stored  # noqa: F401 - a fixture
 
 
@@ -48,9 +49,10 @@ def test_the_judge_is_the_model_that_errs_least(basis):
     Of those that read settings; where nothing was scored, What-If with the rules of Hadoop 3.
     """
     errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01, "ernest": 0.02, "nearest": 0.03}
+    judges = {model: Judge(model, error) for model, error in errors.items()}
 
-    assert nearest_model(basis._replace(errors=errors)) == "prophet"
-    assert nearest_model(basis._replace(errors={})) == "whatif-mr2"
+    assert nearest_model(basis._replace(judges=judges)) == "prophet"
+    assert nearest_model(basis._replace(judges={})) == "whatif-mr2"
 
 
 def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monkeypatch):  # noqa: F811
@@ -70,6 +72,29 @@ def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monk
     assert rows["whatif"]["cells"] == rows["whatif"]["of"] - 1
     assert rows["whatif"]["best"] == rows["whatif-mr2"]["best"]
     assert rows["whatif"]["regret"] > 0
+
+
+def test_noise_is_not_known_where_nothing_was_repeated(stored, monkeypatch):  # noqa: F811
+    """
+    It is not 0, and the sentence says so; of a part of the cells, which input it is.
+    """
+    scores = stored.read_scores()
+    once = [each.model_copy(update={"floor": None, "input": "one 1"}) for each in scores.scores]
+    repeated = [each.model_copy(update={"input": "two 2"}) for each in scores.scores]
+
+    def answered(*rows):
+        given = scores.model_copy(update={"scores": rows})
+        monkeypatch.setattr(type(stored), "read_scores", lambda _: given)
+        return answer_of([*regrets(evaluation(stored))], given)
+
+    alone = answered(*once)
+    both = answered(*once, *repeated)
+
+    assert {row["noise"] for row in alone["regrets"]} == {None}
+    assert "the noise of that is not known: nothing was repeated" in alone["says"]
+    assert {row["input"] for row in both["regrets"] if row["noise"] is None} == {"one 1"}
+    assert "the noise of one 1 is not known: it was not repeated" in both["says"]
+    assert both["judge"] in both["says"]
 
 
 def test_regret_is_paid_by_the_clock(stored):  # noqa: F811

@@ -2,6 +2,9 @@
 Tests for `harness.base.hadoop.properties`.
 """
 
+import re
+import subprocess
+
 from contextlib import suppress
 
 import pytest
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import SpecError
-from harness.base.hadoop.properties import job_config, serial_max_memory
+from harness.base.hadoop.properties import job_config, parallel_max_memory, serial_max_memory
 from harness.base.records.prediction import JobConfig
 
 MIB = 2**20
@@ -71,6 +74,10 @@ class TestHeap:
             ("-Xmx400m -XX:+UseG1GC", 400 * MIB),
             ("-Xmx820m -XX:+UseSerialGC", 831193088),
             ("-Xmx820m -XX:+UseSerialGC -XX:NewRatio=1", 820 * MIB),
+            ("-Xmx820m -XX:+UseParallelGC", 729 * MIB),
+            ("-Xms820m -Xmx820m -XX:+UseParallelGC", 786 * MIB),
+            ("-Xmx819m -XX:NewRatio=8 -XX:+UseParallelGC", 790 * MIB),
+            ("-Xmx820m -XX:+UseParallelGC -Xmn100m", 820 * MIB),
         ],
     )
     def test_is_read_from_the_jvms_options(self, options, heap):
@@ -91,6 +98,23 @@ class TestHeap:
         What Runtime.maxMemory() printed on OpenJDK 17.0.15 with -XX:+UseSerialGC.
         """
         assert serial_max_memory(heap) == seen
+
+    @pytest.mark.process
+    @pytest.mark.parametrize(
+        ("heap_mb", "initial_mb", "ratio"),
+        [(64, 2, 2), (409, 16, 2), (409, 409, 2), (820, 32, 2), (1000, 900, 2), (820, 32, 8)],
+    )
+    def test_parallel_collector_as_this_jvm_says_it(self, heap_mb, initial_mb, ratio):
+        """
+        Runtime.maxMemory(), which a JVM prints with its settings.
+        """
+        options = [f"-XX:MaxHeapSize={heap_mb}m", f"-XX:InitialHeapSize={initial_mb}m"]
+        options += [f"-XX:NewRatio={ratio}", "-XX:+UseParallelGC", "-XshowSettings:vm", "-version"]
+        printed = subprocess.run(["java", *options], capture_output=True, text=True, check=True)
+        (seen_mb,) = re.findall(r"Max\. Heap Size \(Estimated\): ([0-9.]+)M", printed.stderr)
+
+        expected = parallel_max_memory(heap_mb * MIB, initial_mb * MIB, ratio)
+        assert float(seen_mb) == pytest.approx(expected / MIB, abs=0.01)
 
     def test_is_a_share_of_the_container_without_options(self):
         """

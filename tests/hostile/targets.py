@@ -48,6 +48,7 @@ from harness.core.store import Run, Store
 from harness.core.store.traces import write_trace
 from harness.models import MODELS
 from harness.models import vectors as v
+from harness.observe.parsing.aggregated import read_ifile, read_text, read_tfile
 from harness.observe.parsing.history import read_history
 from harness.observe.parsing.lines import read_machine, read_speed
 from harness.observe.parsing.ltrace import read_ltrace, read_units
@@ -191,6 +192,24 @@ def _task_logs() -> Iterator[Target]:
     yield _parser("task_log", read_task_log, task_logs, go_on=of_map, every=5)
     shuffles = packed("*/*.shuffle.gz")
     yield _parser("shuffle_log", read_shuffle_log, shuffles, go_on=of_reduce, every=5)
+
+
+def _aggregated() -> Iterator[Target]:
+    folder = ROOT / "tests/run/data/logs"
+
+    def target(name: str, pattern: str, read: Callable[..., Any]) -> Target:
+        def of_file(data: bytes) -> object:
+            for piece in read(io.BytesIO(data), "a.log"):
+                assert re.fullmatch(r"container_[0-9e_]+", piece.container)
+                assert piece.name.startswith("syslog")
+                assert "/" not in piece.name
+            return data
+
+        return Target(name, files(pattern, folder=folder), of_file, (ParseError,))
+
+    yield target("yarn-logs", "yarn-logs.txt", read_text)
+    yield target("tfile", "tfile/*", read_tfile)
+    yield target("ifile", "ifile/*", read_ifile)
 
 
 # What the tracer recorded.
@@ -437,7 +456,8 @@ def _packed(run: Run) -> Target:
 
 NAMES = (
     "history", "history-binary", "jobconf", "machine", "speed_probe",
-    "task_log", "shuffle_log", "ltrace", "units", "experiment", "override",
+    "task_log", "shuffle_log", "yarn-logs", "tfile", "ifile",
+    "ltrace", "units", "experiment", "override",
     "vectors",
 )  # fmt: skip
 STORED = ("raw.gz",)
@@ -492,6 +512,7 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
             _jobconf(),
             *_logs(),
             *_task_logs(),
+            *_aggregated(),
             _ltrace(folder / "trace"),
             _units(),
             _experiment(),

@@ -203,6 +203,19 @@ class TestLeftOut:
         assert re.match(r"1: left out, .* have (16|32) to (16|32) MiB", single.warnings[0])
 
 
+def test_whole_jobs_are_fitted_where_no_body_is_known():
+    """
+    The job is what it would be with bodies as long as the jobs.
+    """
+    known = measured(TRUE)
+    bodiless = tuple(entry.model_copy(update={"body_s": None}) for entry in known.jobs)
+
+    answer = predict(known.model_copy(update={"jobs": bodiless}))
+
+    assert (answer.body_s, answer.job_s) == (None, answer.published_s)
+    assert answer.job_s == pytest.approx(predict(known).body_s)
+
+
 class TestRefuses:
     def test_a_profile_without_jobs(self):
         """

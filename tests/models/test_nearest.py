@@ -87,6 +87,19 @@ class TestScaling:
 
         assert large / small == pytest.approx((mib + more) / mib)
 
+    def test_whole_job_stands_where_no_body_is_known(self):
+        """
+        One body that is known counts before all jobs without.
+        """
+        unknown = job(60.0, body_s=None)
+        other = job(90.0, body_s=80.0, mib=640, cell="d")
+
+        alone = predict(unknown, mib=192, slots=3)
+        beside = predict(unknown, other, mib=64)
+
+        assert (alone.body_s, alone.job_s, alone.published_s) == (None, 120.0, 120.0)
+        assert beside.warnings == ("scaled from cell d",)
+
 
 class TestChoice:
     def test_by_log_distance(self):

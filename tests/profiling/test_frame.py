@@ -134,6 +134,20 @@ class TestEnds:
         assert [w for w in packed.warnings if "map_start_s" in w]
         assert packed.jobs[0].body_s is None
 
+    def test_are_within_the_shortest_task_where_they_are_fitted(self):
+        """
+        Both of a kind together nine tenths of it, in the ratio of the fit.
+        """
+        costs = {"setup_cpu_s": stat(300.0), "cleanup_cpu_s": stat(100.0)}
+        job = observation()
+        shortest_s = min(attempt.duration_s for attempt in job.trace.succeeded("map"))
+
+        frame = measure_frame([job], costs=costs)
+
+        assert frame["map_start_s"].value == pytest.approx(0.75 * 0.9 * shortest_s)
+        assert frame["map_end_s"].value == pytest.approx(0.25 * 0.9 * shortest_s)
+        assert "within the shortest task" in frame["map_end_s"].source
+
 
 class TestOwn:
     """One job by what it shows itself."""

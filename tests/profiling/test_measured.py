@@ -145,13 +145,13 @@ class TestFrame:
             "reduce_task_s": 5.0, "shuffle_s": 2.0, "sort_s": 1.0, "reduce_rest_s": 2.0,
         }  # fmt: skip
 
-    def test_a_phase_is_never_negative(self):
+    def test_a_phase_may_be_negative(self):
         """
-        A usual start that is longer than this task's own leaves nothing of the phase.
+        A usual start that is longer than this task's own shows that it is another task's.
         """
         result = measured([trace(MAPS[0])], [1.0], {"map10.0": (5.0, 0.5)})
 
-        assert (result["map_main_s"], result["map_tail_s"]) == (0.0, 1.5)
+        assert (result["map_main_s"], result["map_tail_s"]) == (-1.0, 1.5)
 
     def test_tasks_without_known_ends_say_nothing(self):
         """
@@ -162,12 +162,28 @@ class TestFrame:
             "job_s", "frame_s", "body_s", "makespan_s",
         }  # fmt: skip
 
-    @pytest.mark.parametrize("frames", [[None], [100.0], [120.0]])
-    def test_no_body_from_nothing(self, frames):
+    def test_no_body_without_a_frame(self):
         """
-        A frame that is not known, or leaves nothing of the job, leaves no body.
+        A frame that is not known leaves no body.
         """
-        assert "body_s" not in measured([trace(*MAPS)], frames)
+        assert "body_s" not in measured([trace(*MAPS)], [None])
+
+    @pytest.mark.parametrize(("frame_s", "body_s"), [(100.0, 0.0), (120.0, -20.0)])
+    def test_a_body_is_there_whatever_its_value(self, frame_s, body_s):
+        """
+        A job that is shorter than its frame refutes the frame, and does not vanish.
+        """
+        assert measured([trace(*MAPS)], [frame_s])["body_s"] == body_s
+
+    def test_spans_between_two_moments_of_the_history_need_no_ends(self):
+        """
+        The merge of a reduce lies between two moments that the history has.
+        """
+        reduce = attempt("reduce", 30.0, 35.0, 36.0, 42.0)
+
+        assert measured([trace(*MAPS, reduce)], [None], {}) == {
+            "job_s": 100.0, "makespan_s": 32.0, "sort_s": 1.0,
+        }  # fmt: skip
 
     def test_frames_of_several_jobs_add_up(self):
         """

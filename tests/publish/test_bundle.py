@@ -193,7 +193,7 @@ class TestBundle:
 
         assert (both.head, both.not_ranked) == ({}, "")
         (sentence,), footnote = both.quotes[str(copy)]
-        assert sentence.endswith("no model can be ranked.")
+        assert sentence.endswith("cannot be told apart.")
         assert footnote.endswith("open division, 1970-01-01; recomputed.")
 
     def test_on_another_system_nothing_is_ranked(self, bundle, copy):

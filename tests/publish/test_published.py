@@ -83,3 +83,16 @@ def test_the_page_of_the_published_bundles_says_what_they_say():
         [sys.executable, ROOT / "scripts/published"], check=True, capture_output=True, text=True
     ).stdout
     assert (ROOT / "docs/published.md").read_text(encoding="utf-8") == printed
+
+
+def test_runs_of_lean_bundles_are_compared(capsys):
+    """
+    By their scored cells, whose times are in the scores; what is not there is named.
+    """
+    runs = [next((opened(folder(name)) / "runs").iterdir()) for name in BUNDLES[::3][:2]]
+    assert main(["compare", *map(str, runs)]) == 0
+
+    out, err = capsys.readouterr()
+    assert f" in run {runs[1].name}: cores unlimited there, 0.5 here; disk " in out.splitlines()[0]
+    for run in runs:
+        assert f"not compared: {run.name} was published with its scores alone: " in err

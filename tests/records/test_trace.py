@@ -4,7 +4,17 @@ Tests for `harness.base.records.trace`.
 
 from dataclasses import replace
 
-from harness.base.records.trace import JobTrace, TaskAttempt, joined
+import pytest
+
+from harness.base.records.trace import (
+    BYTES_READ,
+    FILE_SYSTEM_COUNTER,
+    TASK_COUNTER,
+    JobTrace,
+    TaskAttempt,
+    bytes_read,
+    joined,
+)
 
 
 def attempt(name):
@@ -53,6 +63,63 @@ class TestJoined:
         whole = joined([job(0), job(1, state="FAILED"), job(2)])
 
         assert (whole.state, whole.diagnostics) == ("FAILED", "FAILED")
+
+
+def read(**counts):
+    """
+    Counters of maps by short names: of the format, of records, of splits, else of a file system.
+    """
+    names = {
+        "format": BYTES_READ,
+        "records": f"{TASK_COUNTER}.MAP_INPUT_RECORDS",
+        "splits": f"{TASK_COUNTER}.SPLIT_RAW_BYTES",
+    }
+    return {
+        names.get(name, f"{FILE_SYSTEM_COUNTER}.{name}_BYTES_READ"): count
+        for name, count in counts.items()
+    }
+
+
+class TestBytesRead:
+    """What maps read, by Hadoop's counters of formats or of file systems."""
+
+    @pytest.mark.parametrize(
+        ("counters", "maps", "expected"),
+        [
+            (read(format=118, HDFS=268, records=1), 1, 118),
+            (read(format=0, HDFS=5135, splits=135, records=50), 1, 5000),
+            (read(format=0, HDFS=5135, records=50), 1, 5135),
+            (read(S3A=7000, FILE=90000, records=50), 2, 7000),
+            (read(format=0, WASB=6000, ABFS=5000, GS=4000, VIEWFS=3000, records=9), 1, 18000),
+            # TeraGen, a sleeping job and an import of a database read their splits alone.
+            (read(format=0, HDFS=158, splits=158, records=100), 2, 0),
+            (read(format=0, HDFS=247, records=60_000), 3, 0),
+            (read(format=0, HDFS=480, records=10), 10, 0),
+            (read(format=0, HDFS=348, splits=348, records=99), 4, 0),
+            # A few short records of a real file.
+            (read(format=0, HDFS=800, records=20), 1, 800),
+            (read(format=0, FILE=900000, records=9), 1, 0),
+            (read(FILE=900000, records=9), 1, None),
+            (read(records=9), 1, None),
+        ],
+    )
+    def test_by_counters(self, counters, maps, expected):
+        """
+        The local file system holds spills; a split is described in less than a KiB.
+        """
+        assert bytes_read(counters, maps) == expected
+
+    def test_of_a_job_are_those_of_its_maps(self):
+        """
+        Of totals where there are some, else of the tasks, each once, else of all there is.
+        """
+        one = replace(job(0), attempts=(replace(attempt("a"), counters=read(format=0, HDFS=3000)),))
+        twice = replace(one, attempts=(*one.attempts, *one.attempts))
+
+        assert one.attempts[0].input_bytes == one.input_bytes == twice.input_bytes == 3000
+        assert replace(one, map_counters=read(format=5000)).input_bytes == 5000
+        assert replace(job(0), counters=read(format=7000)).input_bytes == 7000
+        assert job(0).input_bytes == attempt("a").input_bytes == 0
 
 
 class TestSucceeded:

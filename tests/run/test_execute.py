@@ -24,6 +24,7 @@ from harness.clusters.host import LocalHost
 from harness.clusters.monitor import rates, watch
 from harness.clusters.monitor.machine import MACHINE_LOG, PROBE_LOG, copy_tail
 from harness.core.run import execute as module
+from harness.core.run.estimate import Remaining
 from harness.core.run.execute import cluster_name
 from harness.core.store import Run
 from harness.observe.storage import files
@@ -238,16 +239,18 @@ class TestGoodRun:
         assert [step[2] is None for step in e.console.steps] == [True, False, False]
         assert e.console.steps[-1][2] == 0
 
-    def test_the_time_left_follows_the_estimates(self, execution):
+    def test_each_step_is_told_the_time_left(self, execution):
         """
-        Trials that are expected to take long weigh more; the pace is that of those that are done.
+        What was measured is counted with all that came before it.
         """
         first, second, third = (trial.id for trial in plan())
-        e = execution(estimates_s={first: 10.0, second: 40.0, third: 60.0})
+        e = execution(remaining=Remaining({first: 10.0, second: 40.0, third: 60.0}, 5.0))
+        e.execute(plan(), set())
 
-        assert e._left_s([first, second, third]) == 110.0
-        e.durations[first] = 20.0
-        assert e._left_s([second, third]) == 200.0
+        assert e.console.steps[0][2] == 115.0
+        assert [*e.remaining.measured_s] == [first, second, third]
+        assert 5 < e.console.steps[2][2] < e.console.steps[1][2] < 110
+        assert e.console.steps[3][2] == 0
 
 
 BUSY_MACHINE = MachineLoad(busy=1.0, steal=0.0, others=0.4, swap_bytes_per_s=0.0)

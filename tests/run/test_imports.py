@@ -9,6 +9,7 @@ import re
 import shutil
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -16,34 +17,47 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError, MachineError, SpecError
+from harness.base.hadoop.properties import job_config
 from harness.base.records.trial import HISTORY, Cell, ClusterSpec, WorkloadSpec
 from harness.catalog.catalog import Catalog
+from harness.catalog.families import family_rows, stem
 from harness.catalog.histories import PastJob, family_names, read_jobs, with_configuration
 from harness.catalog.planning import cells_of, cluster_of, host_groups, plan_family
 from harness.catalog.sources import Files
 from harness.cli import main
 from harness.cli.console.asked import asked_anew
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.observations import logged_times
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.pseudonyms import Pseudonyms
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
+from harness.past.container_logs import ContainerLogs
 from harness.past.fill import fill
 from harness.past.imports import (
     backtest,
     import_jobs,
 )
 from harness.tuning.past_basis import basis_of_past_job
+from tests.catalog.cases import unpacked
 from tests.run.fakes import CONF, DATA, RECORDED
 from tests.run.fakes import HISTORY as RECORDED_HISTORY
 
 HOUR_MS = 3_600_000
 BYTES = re.compile(rb'("name":"BYTES_READ","displayName":"[^"]*","value":)(\d+)')
+OUTPUT = re.compile(
+    rb'("name":"(?:HDFS_BYTES_READ|MAP_OUTPUT_BYTES|BYTES_WRITTEN)","displayName":"[^"]*","value":)\d+'
+)
 MOMENT = re.compile(rb"(?<![_\d])1795\d{9}(?!\d)")
 FACTOR = b"<name>mapreduce.task.io.sort.factor</name><value>"
 SORT_MB = b"<name>mapreduce.task.io.sort.mb</name><value>"
+CASES = Path(__file__).parent / "data"
+COMPRESSED = b"".join(
+    b"<property><name>mapreduce.%s.compress</name><value>true</value></property>" % part
+    for part in (b"map.output", b"output.fileoutputformat")
+)
 WORDCOUNT = (DATA / "wordcount.jhist").read_bytes()
 
 
@@ -118,7 +132,7 @@ class TestImport:
         """
         It has evidence and a chain, says what it lacks, and its jobs are as their histories say.
         """
-        run, families, notes, left_out = import_jobs([done], target)
+        run, families, notes, left_out, _ = import_jobs([done], target)
 
         manifest, (first, *_) = run.read_manifest(), run.trials().values()
         assert (families, left_out) == (
@@ -172,7 +186,7 @@ class TestImport:
         """
         moment = 1795224626.0 + 4.5 * 3600  # each setting has run once, one twice
 
-        run, _, notes, _ = import_jobs([done], target, until_s=moment)
+        run, _, notes, *_ = import_jobs([done], target, until_s=moment)
 
         started = [record.started_s for record in run.trials().values()]
         assert (len(started), max(started) < moment) == (5, True)
@@ -225,8 +239,11 @@ class TestImport:
         manifest, trial_id = run.read_manifest(), run.trial_ids()[0]
         raw = run.raw(trial_id)
         logs = [name for name in raw.names() if name.endswith("/syslog")]
-        assert manifest.limitations[-1] == "15 of 25 tasks have no log"
-        assert len(logs) == 2
+        assert manifest.limitations[-2:] == (
+            "5 of 25 tasks have a log without that of its shuffle (syslog.shuffle)",
+            "15 of 25 tasks have no log",
+        )
+        assert len(logs) == 1
         with raw.open(logs[0]) as stream:
             stored = stream.read()
         assert b"Finished spill 0" in stored
@@ -236,7 +253,7 @@ class TestImport:
         assert main([*words[:3], str(target) + "-1", *words[4:]]) == 6
         assert "it is damaged" in capsys.readouterr().err
         assert main([*words[:3], str(target) + "-2", "--logs", "nowhere"]) == 2
-        assert "neither a folder nor the address of a history server" in capsys.readouterr().err
+        assert "is neither logs nor the address of a history server" in capsys.readouterr().err
         assert main([*words, "--anonymise"]) == 2
         assert main([*words[:3], str(target) + "-3", "--logs", "http://127.0.0.1:9"]) == 7
         assert "none of 25 tasks has a log there" in capsys.readouterr().err
@@ -282,6 +299,337 @@ class TestImport:
         assert (len(run.trials()), run.check_evidence()) == (5, True)
 
 
+LOGS = CASES / "logs"
+MAP_LOG = "container_1795351731993_0010_01_000002/syslog"
+STAMP = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}", re.MULTILINE)
+ONE_JOB = "terasort: it is one job, so no model can be scored on it; it has a profile"
+
+
+@pytest.fixture
+def plain(tmp_path):
+    """
+    A copy of the logs of a map and of a reduce, which are all tasks of their job.
+    """
+    return Path(shutil.copytree(LOGS / "plain", tmp_path / "plain"))
+
+
+def logs_at(place, target):
+    """
+    The logs at *place*, unpacked beside *target* where they are in one file.
+    """
+    scratch = target.parent.parent / f"unpacked-{target.name}"
+    scratch.mkdir(exist_ok=True)
+    return ContainerLogs(str(place), scratch)
+
+
+def imported(place, target):
+    """
+    The run of the job whose logs are at *place*, what is said of these, and how many are of a kind.
+    """
+    logs = logs_at(place, target)
+    run, _, notes, left_out, _ = import_jobs([LOGS / "history"], target, logs=logs)
+    assert notes[0] == ONE_JOB
+    assert (*notes[1:],) == run.read_manifest().limitations[-len(notes) + 1 :]
+    return run, notes[1:], dict(logs.counts), left_out
+
+
+def times_in(run):
+    """
+    Times of tasks that the logs of a run tell.
+    """
+    (trace,) = run.read_trace(run.trial_ids()[0])
+    return [*logged_times(run.raw(run.trial_ids()[0]), trace, is_compressed=False)]
+
+
+class TestLogs:
+    """A log counts by what was read of it."""
+
+    @pytest.mark.parametrize("place", ["plain", "yarn-logs.txt", "tfile", "ifile"])
+    def test_whole_logs(self, place, target):
+        """
+        As nodes keep them, as yarn logs prints them, and as YARN aggregates them: the same times.
+        """
+        run, notes, counts, left_out = imported(LOGS / place, target)
+
+        whole = imported(LOGS / "plain", target.with_name("other"))[0]
+        assert (notes, counts, left_out) == (["0 of 2 tasks have no log"], {"whole": 2}, {})
+        assert len(times_in(run)) == 2
+        assert times_in(run) == times_in(whole)
+
+    def test_one_file_of_a_node(self, target):
+        """
+        It has the logs of the tasks that ran there.
+        """
+        _, notes, counts, _ = imported(LOGS / "tfile/worker1_45454", target)
+
+        assert notes == ["1 of 2 tasks has no log"]
+        assert counts == {"whole": 1, "none": 1}
+
+    def test_head_is_lost(self, plain, target):
+        """
+        The last two lines, as mapreduce.task.userlog.limit.kb leaves them: nothing of it is used.
+        """
+        for path in plain.glob("*/syslog"):
+            path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[-2:]))
+
+        run, notes, counts, left_out = imported(plain, target)
+
+        assert notes == [
+            "2 of 2 tasks have a log that does not begin at the start",
+            "0 of 2 tasks have no log",
+        ]
+        assert (counts, left_out, times_in(run)) == ({"begin": 2}, {}, [])
+        assert not any("containers" in name for name in run.raw(run.trial_ids()[0]).names())
+
+    @pytest.mark.parametrize("names", [["syslog.1", "syslog"], ["syslog.2", "syslog.1", "syslog"]])
+    def test_rolled_over(self, names, plain, target):
+        """
+        Its parts are joined, the highest number first, an empty one as well.
+        """
+        lines = (plain / MAP_LOG).read_bytes().splitlines(keepends=True)
+        for number, name in enumerate(names):
+            part = lines[14 * number : 14 * number + 14]  # 28 lines are two parts
+            (plain / MAP_LOG).with_name(name).write_bytes(b"".join(part))
+
+        run, _, counts, _ = imported(plain, target)
+
+        whole = imported(LOGS / "plain", target.with_name("other"))[0]
+        assert counts == {"whole": 2}
+        assert times_in(run) == times_in(whole)
+
+    def test_rolled_with_a_gap(self, plain, target):
+        """
+        What is older than a number that is missing does not join what is newer.
+        """
+        (plain / MAP_LOG).rename((plain / MAP_LOG).with_name("syslog.2"))
+        (plain / MAP_LOG).write_bytes(b"2026-11-22 12:51:47,245 INFO [main] a.B: the last line\n")
+
+        _, notes, counts, _ = imported(plain, target)
+
+        assert counts == {"begin": 1, "whole": 1}
+        assert notes[0] == "1 of 2 tasks has a log that does not begin at the start"
+
+    def test_end_is_lost(self, plain, target):
+        """
+        Of a task that has succeeded.
+        """
+        lines = (plain / MAP_LOG).read_bytes().splitlines(keepends=True)
+        (plain / MAP_LOG).write_bytes(b"".join(lines[:-3]))
+
+        _, notes, counts, _ = imported(plain, target)
+
+        assert counts == {"end": 1, "whole": 1}
+        assert notes[0] == "1 of 2 tasks has a log that does not reach the end"
+
+    @pytest.mark.parametrize("stamp", [b"26/11/22 12:51:46", b"12:51:46.123"])
+    def test_another_layout(self, stamp, plain, target):
+        """
+        Its moments cannot be read, and it is no log of Hadoop's that is damaged.
+        """
+        (plain / MAP_LOG).write_bytes(STAMP.sub(stamp, (plain / MAP_LOG).read_bytes()))
+
+        _, notes, counts, left_out = imported(plain, target)
+
+        assert notes[0] == "1 of 2 tasks has a log of another layout"
+        assert (counts, left_out) == ({"layout": 1, "whole": 1}, {})
+
+    def test_empty_and_damaged(self, plain, target):
+        """
+        The one is none; the other is named with its reason.
+        """
+        log = (plain / MAP_LOG).read_bytes()
+        (plain / MAP_LOG).write_bytes(log.replace(b"Spilling map output\n", b"\n", 1))
+        for path in plain.glob("*3/syslog*"):
+            path.write_bytes(b"")
+
+        with pytest.raises(DataError, match="none of 2 tasks has a log there that can be read"):
+            imported(plain, target)
+
+        logs = logs_at(plain, target)
+        with pytest.raises(DataError):
+            import_jobs([LOGS / "history"], target, logs=logs)
+        assert logs.counts == {"damaged": 1, "none": 1}
+        assert "out of order" in logs.left_out[str((plain / MAP_LOG).parent)]
+
+    def test_file_that_is_none_of_these(self, target, capsys):
+        """
+        It is refused before anything is read; a damaged one is named.
+        """
+        history = next((LOGS / "history").glob("*.jhist"))
+        words = ["import", str(LOGS / "history"), "-o", str(target), "--logs"]
+
+        assert main([*words, str(history)]) == 2
+        assert "is neither logs nor the address" in capsys.readouterr().err
+        damaged = target.with_name("worker1_45454")
+        target.parent.mkdir()
+        damaged.write_bytes((LOGS / "tfile/worker1_45454").read_bytes()[:-30])
+        logs = logs_at(damaged, target)
+        assert "it has no end" in logs.left_out[str(damaged)]
+
+    def test_counts_are_in_json(self, target, capsys):
+        """
+        By kind, beside the notes.
+        """
+        words = ["import", str(LOGS / "history"), "-o", str(target), "--json", "--logs"]
+
+        assert main([*words, str(LOGS / "tfile/worker1_45454")]) == 0
+        assert json.loads(capsys.readouterr().out)["logs"] == {"tasks": 2, "whole": 1, "none": 1}
+
+
+class TestClocks:
+    """A node whose clock is off costs the phases of its tasks, and no job."""
+
+    def test_the_job_counts_and_it_is_said(self, target):
+        """
+        Its map ends 8 s behind itself, by the clock of its node: whose phases do not count.
+        """
+        run, families, notes, left_out, _ = import_jobs([CASES / "clock"], target)
+
+        (trace,) = run.read_trace(run.trial_ids()[0])
+        assert (families[0]["jobs"], left_out) == (1, {})
+        assert round(trace.job_s, 3) == 10.797
+        shown = {attempt.host: attempt.sort_finish_s for attempt in trace.succeeded("reduce")}
+        assert shown == {"worker2": None, "worker3": 1425427210.228}
+        assert notes[-1] == (
+            "the clock of worker2 is about 8 s ahead of that of its jobs' masters: the phases of"
+            " 2 tasks there do not count"
+        )
+        assert notes[-1] in run.read_manifest().limitations
+
+    def test_names_of_nodes_pass_the_anonymiser(self, tmp_path, target):
+        """
+        As all names of hosts do.
+        """
+        for path in (CASES / "clock").iterdir():
+            history = path.read_bytes().replace(b"worker2", b"hera7")
+            (tmp_path / path.name).write_bytes(history)
+
+        def anonymiser(files, names):
+            return Pseudonyms.of_files(files, names).data
+
+        notes = import_jobs([tmp_path], target, anonymiser=anonymiser).notes
+
+        assert "is about 8 s ahead" in notes[-1]
+        assert "hera" not in " ".join(notes)
+
+    def test_catalog_has_the_job(self, tmp_path):
+        """
+        And says which numbers of it are missing.
+        """
+        catalog = Catalog(tmp_path)
+        fill(catalog, [CASES / "clock"], 1, lambda _: None)
+
+        job = catalog.read_job("job_1425400000110_0001")
+        assert round(job["job_s"], 3) == 10.797
+        assert [*job["missing"]] == ["phases of 2 tasks: the clock of their node is off"]
+
+
+class TestWhatIsRead:
+    """Bytes that Hadoop counts elsewhere, and models that need less than others."""
+
+    @pytest.mark.process
+    def test_of_hive(self, tmp_path, target, capsys):
+        """
+        Its format counts none: import, models, catalog and tuning read the file system's counter.
+        """
+        case = unpacked("zero-input-counter-hive", tmp_path)
+        imported = import_jobs([case], target)
+
+        backtest(imported.run)
+
+        sizes = {trial.cell.workload.input_bytes for trial in imported.run.read_plan()}
+        assert (imported.families[0]["scored"], min(sizes)) == (2, 16_777_335)
+        predictions = imported.run.read_predictions()
+        for model in ("whatif-mr2", "ernest", "nearest"):
+            assert all(answer.job_s for answer in predictions[model])
+        catalog = str(tmp_path / "catalog")
+        assert main(["catalog", "add", str(case), "--catalog", catalog]) == 0
+        assert main(["catalog", "list", "--catalog", catalog]) == 0
+        assert " 64 MiB " in capsys.readouterr().out
+        (row, *_) = family_rows(Catalog(tmp_path / "catalog").table())
+        assert row["least_input_bytes"] == 16_777_335
+        assert basis_of_past_job(Catalog(tmp_path / "catalog"), "job_1425400000103_0001").base
+
+    @pytest.mark.process
+    def test_models_of_whole_jobs_need_no_more(self, done, target):
+        """
+        Of a compression nobody knows the ratio: What-If lacks statistics, and the others answer.
+        """
+        for path in done.rglob("*_conf.xml"):
+            data = path.read_bytes().replace(b"</configuration>", COMPRESSED + b"</configuration>")
+            path.write_bytes(data)
+
+        run = import_jobs([done], target).run
+        backtest(run, ["whatif-mr2", "ernest", "nearest"])
+
+        predictions = run.read_predictions()
+        assert all(answer.not_applicable for answer in predictions["whatif-mr2"])
+        answers = predictions["ernest"] + predictions["nearest"]
+        assert {(answer.not_applicable, answer.body_s) for answer in answers} == {((), None)}
+        assert all(answer.job_s == answer.published_s > 0 for answer in answers)
+        assert "the whole job as the profiled jobs took it" in answers[0].warnings[-1]
+        scored = [row for row in run.read_scores().scores if row.quantity == "job_s"]
+        assert {row.model for row in scored} == {"ernest", "nearest"}
+
+    def test_size_of_what_reads_no_files(self, tmp_path, target):
+        """
+        What its maps wrote; the run says so.
+        """
+        for number in range(3):
+            put(tmp_path / "jobs", number, history=(DATA / "teragen.jhist").read_bytes())
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        assert run.read_plan()[0].cell.workload.input_bytes == 6_000_000
+        assert "3 of 3 jobs read no files" in " ".join(run.read_manifest().limitations)
+
+
+class TestValues:
+    """Of jobs that have run they are what Hadoop made of them."""
+
+    def test_of_other_clusters(self, tmp_path, target):
+        """
+        An f behind a number, hexadecimal digits, no limit, and a word that is no truth.
+        """
+        run, families, _, left_out, _ = import_jobs([unpacked("values", tmp_path)], target)
+
+        cells = {t.cell.workload.name: t.cell.configuration for t in run.read_plan()}
+        spilled, hexadecimal, unlimited, word = (cells[family["family"]] for family in families)
+        assert left_out == {}
+        assert spilled["mapreduce.map.sort.spill.percent"] == "0.8"
+        assert hexadecimal["mapreduce.task.io.sort.mb"] == "100"
+        limit = "mapreduce.job.running.map.limit"  # of the slots that the job was seen to have
+        assert unlimited[limit] == spilled[limit] == "1"
+        assert "mapreduce.map.output.compress" not in word
+        assert job_config(word) == job_config(unlimited)
+
+    def test_variables_and_heaps_of_java_8(self, tmp_path, target):
+        """
+        Options that name others of the file, and those that the administrator sets before them.
+        """
+        options = {
+            b"mapreduce.reduce.java.opts": b"-Xmx${heap.mb}m -Dpassword=x",
+            b"mapreduce.admin.reduce.child.java.opts": b"-XX:NewRatio=8 -XX:MaxPermSize=64m",
+            b"heap.mb": b"819",
+        }
+        conf = re.sub(rb"<name>mapreduce.reduce.java.opts</name>.*?</property>",
+                      b"<name>x</name></property>", CONF)  # fmt: skip
+        rows = [
+            b"<property><name>%s</name><value>%s</value></property>" % pair
+            for pair in options.items()
+        ]
+        conf = conf.replace(b"</configuration>", b"".join(rows) + b"</configuration>")
+        put(tmp_path / "jobs", 1, conf=conf)
+
+        run = import_jobs([tmp_path / "jobs"], target).run
+
+        (trial,) = run.read_plan()
+        stated = trial.cell.configuration["mapreduce.reduce.java.opts"]
+        assert stated == "-XX:NewRatio=8 -Xmx819m -XX:+UseParallelGC"
+        assert job_config(trial.cell.configuration).reduce_heap_bytes == 790 * 2**20
+        assert "heaps of 1 of 1 job " in " ".join(run.read_manifest().limitations)
+
+
 class TestWhatCannotBeUsed:
     """Each is named with its reason, and the rest goes on."""
 
@@ -295,8 +643,8 @@ class TestWhatCannotBeUsed:
             put(folder, 12, change=lambda h: re.sub(rb'"counts":\[[^]]*\]', b'"counts":[]', h)):
                 "it has no counters",
             put(folder, 13, change=lambda h: h[:3000]): "not the schema",
-            put(folder, 14, size=0, change=lambda h: h.replace(b"HDFS_BYTES", b"FILE_BYTES")):
-                "its maps read no bytes",
+            put(folder, 14, size=0, change=lambda h: OUTPUT.sub(rb"\g<1>0", h)):
+                "its maps read no bytes and wrote none",
             put(folder, 15, conf=b"<configuration>"): "not XML",
             put(folder, 16, conf=CONF.replace(SORT_MB + b"1<", SORT_MB + b"x<")):
                 "mapreduce.task.io.sort.mb = 'x' is not a whole number",
@@ -329,7 +677,7 @@ class TestWhatCannotBeUsed:
         """
         renamed = put(tmp_path / "jobs", 21).rename(tmp_path / "jobs" / "terasort.jhist")
 
-        run, _, _, left_out = import_jobs([tmp_path / "jobs"], target)
+        run, _, _, left_out, _ = import_jobs([tmp_path / "jobs"], target)
 
         (record,) = run.trials().values()
         assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})
@@ -517,15 +865,26 @@ def test_profile_of_a_past_job_is_that_of_a_run_of_its_family(done, tmp_path):
 
 def test_families_have_short_names_that_are_safe():
     """
-    The words of the job's name; with a part of a hash where two families would share one.
+    The words of the job's name, its stage, or its rule's name; with a part of a hash where two
+    families would share one.
     """
-    names = {"a": "Daily-Report 2026-11-26", "b": "2026", "c": "load 1", "d": "load_2"}
+    names = (
+        "Daily-Report 2026-11-26",
+        "2026",
+        "load 1",
+        "load_2",
+        "query 9 (Stage-2)",
+        "of a rule",
+    )
+    families = [f"{stem(name)} [?]" for name in names[:-1]] + ["Nightly Load"]
+    pairs = zip(families, names, strict=True)
 
-    short = family_names(replace(past(1, 1), family=key, name=name) for key, name in names.items())
+    short = family_names(replace(past(1, 1), family=family, name=name) for family, name in pairs)
 
-    assert (short["a"], short["b"]) == ("daily-report", "job")
-    assert len(set(short.values())) == 4
-    assert all(re.fullmatch("load-[0-9a-f]{4}", short[family]) for family in "cd")
+    report, number, *loads, stage, rule = (short[family] for family in families)
+    assert (report, number, stage, rule) == ("daily-report", "job", "query-stage-2", "nightly-load")
+    assert len(set(short.values())) == 6
+    assert all(re.fullmatch("load-[0-9a-f]{4}", load) for load in loads)
 
 
 class TestBacktest:
@@ -548,7 +907,9 @@ class TestBacktest:
             "ernest": True, "nearest": True,
         }  # fmt: skip
         assert all(each[0].not_applicable for each in predictions.values() if not each[0].job_s)
-        assert {s.quantity for s in run.read_scores().scores} >= {"job_s", "body_s"}
+        quantities = {score.quantity for score in run.read_scores().scores}
+        assert quantities >= {"job_s", "published_s"}
+        assert "body_s" not in quantities  # start and end of tasks are fitted: no measurement
         assert "terasort 11.4 MiB sort.factor=10" in Evaluation.of(run).labels.values()
         (refusal, *_) = blind_refusals(run, run.trials().values())
         assert "was measured before the predictions were sealed" in refusal

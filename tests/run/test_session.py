@@ -277,9 +277,9 @@ class TestMeasure:
 
     def test_adds_none_where_no_model_can_be_compared(self, session):
         """
-        All of these jobs is frame.
+        One model alone has nobody to be nearer than.
         """
-        run, _ = session(overrides=UNTIL_DECIDED).measure()
+        run, _ = session(overrides=[*UNTIL_DECIDED, "predict.models=[whatif]"]).measure()
 
         assert run.read_manifest().repeats_ended == "there are no two models to compare"
 
@@ -333,7 +333,12 @@ class TestMeasure:
         """
         run, _ = session(overrides=UNTIL_DECIDED).measure()
         levels = []
-        monkeypatch.setattr(steps, "score", lambda *_, error: levels.append(error) or ScoreBook())
+
+        def score(*_, error, **_planned):
+            levels.append(error)
+            return ScoreBook()
+
+        monkeypatch.setattr(steps, "score", score)
         session(overrides=UNTIL_DECIDED).evaluation(run).score()
 
         assert levels == [LOOK_ERROR]
@@ -646,12 +651,12 @@ class TestNewerSchema:
             session(console=Interrupted(2)).measure()
         run = session().newest()
         path = min(run.path.glob(name))
-        document = json.loads(path.read_text()) | {"schema_version": 9}
+        document = json.loads(path.read_text()) | {"schema_version": SCHEMA_VERSION + 1}
         path.write_text(json.dumps(document))
         before, started = content(run.path), len(clusters.started)
 
         with pytest.raises(
-            DataError, match=f"schema_version 9 is newer than {SCHEMA_VERSION}"
+            DataError, match=f"schema_version {SCHEMA_VERSION + 1} is newer than {SCHEMA_VERSION}"
         ) as caught:
             session().measure()
 

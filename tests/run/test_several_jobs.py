@@ -8,11 +8,12 @@ import pytest
 
 from harness.base.errors import DataError
 from harness.base.records.prediction import JobInput
+from harness.base.records.trace import BYTES_READ
 from harness.base.records.trial import TrialRecord
 from harness.clusters.monitor.machine import PROBE_LOG
 from harness.clusters.workloads import WORKLOADS
 from harness.core.evaluate.flow import Evaluation
-from harness.core.evaluate.observations import BYTES_READ, input_read
+from harness.core.evaluate.observations import input_read
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
@@ -113,7 +114,8 @@ def test_a_trial_takes_the_sum_of_its_jobs(evaluation):
     answer = answers["whatif-mr2"]
     assert answer.job_s == pytest.approx((JOBS - 1) * answer.each_job_s)
     # The fit of one recorded job takes more for the starts of tasks than the job has.
-    assert answers["nearest"].not_applicable == ("body_s",)
+    whole = answers["nearest"]
+    assert (whole.body_s, whole.job_s) == (None, pytest.approx((JOBS - 1) * whole.each_job_s))
     assert {"job_s", "each_job_s"} <= scored
 
 

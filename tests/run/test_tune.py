@@ -142,6 +142,34 @@ def test_nothing_is_measured_where_nothing_is_expected_to_be_faster(loop, monkey
     assert "faster than the job's own settings" in str(vars(loop.console))
 
 
+def test_hadoops_defaults_are_measured_even_so(loop, monkeypatch):
+    """
+    A judge may be wrong, and no loop ends below them.
+    """
+    made, _ = proposals(loop.basis, ["search", "hadoop"], [loop.judge], loop.judge)
+    slower = [each._replace(saved=-0.02) for each in made]
+    monkeypatch.setattr("harness.tuning.closed_loop.proposals", lambda *_, **__: (slower, []))
+
+    (step,) = loop.steps(1)
+
+    assert step.optimizer == "hadoop"
+    assert loop.best() in loop.defaults
+    assert loop.speed_up()[0] > 1
+
+
+def test_each_step_measures_hadoops_defaults(loop):
+    """
+    Beside the job's own settings, the best one so far and what is proposed.
+    """
+    loop.repeats = 1
+    steps = [*loop.steps(3)]
+
+    assert steps
+    for cells in loop.measured:
+        assert loop.defaults <= cells.keys()
+        assert loop.basis.base.id in cells
+
+
 def test_one_pair_has_no_interval(loop):
     """
     The ratio alone.

@@ -11,6 +11,7 @@ import pytest
 from harness.base.errors import SpecError
 from harness.clusters.state import state_folder
 from harness.core.evaluate.flow import Evaluation
+from harness.core.run.estimate import PRIOR_TRIALS, Remaining
 from harness.core.run.plan import refuse_cells
 from harness.core.run.reproduce import reproduce
 from harness.core.run.secrets import digest_key
@@ -25,13 +26,14 @@ from tests.run.test_trial import bench  # noqa: F401 - a fixture
 
 def test_the_time_left_takes_the_mean_for_what_has_no_estimate(execution):
     """
-    Of trials that are done: 20 and 40 s where 10 s and their mean of 30 s were expected.
+    Of trials that are done: 20 and 40 s where twice 10 s were expected; the pace is not all theirs.
     """
     first, second, _ = (trial.id for trial in plan())
-    e = execution(estimates_s={first: 10.0}, durations={first: 20.0, second: 40.0})
+    e = execution(remaining=Remaining({first: 10.0}, measured_s={first: 20.0, second: 40.0}))
     e.execute(plan(), {first, second})
 
-    assert e.console.steps[0][:3] == (2, 3, pytest.approx(60 / 40 * 30))
+    pace = (10 * PRIOR_TRIALS + 60) / (10 * PRIOR_TRIALS + 20)
+    assert e.console.steps[0][:3] == (2, 3, pytest.approx(10 * pace))
 
 
 def test_a_refused_grid_says_where_and_what_to_change():

@@ -174,3 +174,19 @@ def test_floats_of_linear_algebra_are_equal_to_a_billionth(relative, is_equal):
     In either direction; what has no relative difference is not equal.
     """
     assert Difference("m", "n", 1.0, 1.0, relative).is_equal == is_equal
+
+
+@pytest.mark.parametrize(("version", "differing"), [(8, []), (9, ["f.json.tallies.0.planned"])])
+def test_fields_that_came_later_differ_in_nothing(tmp_path, version, differing):
+    """
+    An older file has none of them; one of the same version that lacks them is not the same.
+    """
+    old = {"schema_version": version, "scores": [{"model": "m", "s": 1.0}]}
+    new = {**old, "schema_version": 9, "tallies": [{"planned": 3}]}
+    for folder, document in (("old", old), ("new", new)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "f.json").write_text(json.dumps(document))
+
+    found = compare_files(Opener(tmp_path / "old"), Opener(tmp_path / "new"), "f.json")
+
+    assert [difference.name for difference in found] == differing

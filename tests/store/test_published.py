@@ -71,7 +71,8 @@ def test_whoever_reads_or_writes_a_run_of_scores_is_told(bundled, reader):
     )
     assert error.value.where == str(run.path)
     assert error.value.fix == (
-        "harness show, report, plot, export, score, predict, profile, ask and tune take this run;"
+        "harness show, report, plot, export, score, predict, compare, profile, ask and tune take"
+        " this run;"
         " harness compare and publish --check take its bundle"
     )
 

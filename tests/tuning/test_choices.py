@@ -14,14 +14,13 @@ from harness.base.hadoop.properties import JOB_PROPERTIES, SPLIT_LEAST, SPLIT_MO
 from harness.base.records.prediction import JobConfig
 from harness.base.units import MIB
 from harness.models import MODELS
+from harness.tuning.dataflow import combined_bytes, map_output, reasons_of
 from harness.tuning.learned import Learned, points
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import (
     OPTIMIZERS,
     choose,
-    combined_bytes,
     derived,
-    map_output,
     sort_buffer_mb,
 )
 from harness.tuning.settings import (
@@ -234,10 +233,9 @@ class TestMapOutput:
 
 
 class TestDerived:
-    def follows(self, *, heap_mb=1000, copied_mb, maps=4, **config):
+    def values(self, *, heap_mb=1000, copied_mb, maps=4, **config):
         """
-        What follows from so many maps of a job of one reduce that copies *copied_mb*, its value and
-        its reason by name.
+        What follows from so many maps of a job of one reduce that copies *copied_mb*, by name.
         """
         known = profile_with(map_bytes_selectivity=1.0)
         of = job(
@@ -248,24 +246,12 @@ class TestDerived:
         )
         return derived(known, of, {SPLIT: float(of.largest_split), "num_reduces": 1.0})
 
-    def values(self, **given):
-        """
-        The values alone.
-        """
-        return {name: value for name, (value, _) in self.follows(**given).items()}
-
     def test_a_small_input_stays_in_memory(self):
         """
         Up to a half of the heap.
         """
         assert self.values(copied_mb=500)["reduce_buffer_percent"] == 0.7
         assert self.values(copied_mb=504)["reduce_buffer_percent"] == 0.0
-        assert (
-            self.follows(copied_mb=500)["reduce_buffer_percent"][1] == "its input stays in memory"
-        )
-        assert self.follows(copied_mb=900)["reduce_buffer_percent"][1] == (
-            "its function needs the heap"
-        )
 
     def test_a_large_input_has_more_of_the_heap(self):
         """
@@ -273,9 +259,6 @@ class TestDerived:
         """
         assert self.values(copied_mb=700)["shuffle_buffer_percent"] == 0.7
         assert self.values(copied_mb=704)["shuffle_buffer_percent"] == 0.9
-        assert self.follows(copied_mb=704)["shuffle_buffer_percent"][1] == (
-            "a reduce copies 704 MiB, its heap has 1000"
-        )
 
     def test_merges_begin_late_where_all_fits(self):
         """
@@ -293,20 +276,14 @@ class TestDerived:
         assert self.values(copied_mb=400)["shuffle_segment_limit_percent"] == 0.25
         assert self.values(copied_mb=700, maps=2)["shuffle_segment_limit_percent"] == 0.5
         assert self.values(copied_mb=600, maps=2)["shuffle_segment_limit_percent"] == 0.48
-        assert self.follows(copied_mb=400)["shuffle_segment_limit_percent"][1] == (
-            "an output of 100.0 MiB fits in memory"
-        )
 
     def test_as_many_outputs_are_merged_as_there_are_maps(self):
         """
         From ten to a hundred; of more than a thousand maps their number starts no merge.
         """
         for maps, factor in ((4, 10), (50, 50), (150, 100)):
-            follows = self.follows(copied_mb=16 * maps, maps=maps)
-            assert follows["merge_factor"] == (
-                factor,
-                f"{maps} map outputs are merged in one pass, of 100 at most",
-            )
+            follows = self.values(copied_mb=16 * maps, maps=maps)
+            assert follows["merge_factor"] == factor
         assert self.values(copied_mb=1000, maps=1000)["inmem_merge_segments"] == 1000
         assert self.values(copied_mb=1001, maps=1001)["inmem_merge_segments"] == 0
 
@@ -314,25 +291,25 @@ class TestDerived:
         """
         Where there is a second one, and the job lets them start early at all.
         """
-        one = self.follows(copied_mb=64, maps=4)["reduce_slowstart"]
-        two = self.follows(copied_mb=80, maps=5)["reduce_slowstart"]
-        three = self.follows(copied_mb=144, maps=9)["reduce_slowstart"]
-        last = self.follows(copied_mb=80, maps=5, reduce_slowstart=1.0)["reduce_slowstart"]
+        one = self.values(copied_mb=64, maps=4)["reduce_slowstart"]
+        two = self.values(copied_mb=80, maps=5)["reduce_slowstart"]
+        three = self.values(copied_mb=144, maps=9)["reduce_slowstart"]
+        last = self.values(copied_mb=80, maps=5, reduce_slowstart=1.0)["reduce_slowstart"]
 
-        overlap = "one wave of maps, or a job whose reduces start last: nothing to overlap"
-        assert one == last == (1.0, overlap)
-        assert two == (0.5, "copying begins behind the first wave of maps")
-        assert three[0] == 0.33
+        assert one == last == 1.0
+        assert two == 0.5
+        assert three == 0.33
 
     def test_more_reduces_copy_less_each(self):
         """
         By their number.
         """
         known = profile_with(map_bytes_selectivity=1.0)
-        of = job(files=(100,) * 4, reduce_heap_bytes=1000 * MIB)
-        follows = derived(known, of, {SPLIT: 100.0 * MIB, "num_reduces": 4.0})
+        of = job(files=(400,) * 4, reduce_heap_bytes=1000 * MIB)
+        few = derived(known, of, {SPLIT: 400.0 * MIB, "num_reduces": 1.0})
+        many = derived(known, of, {SPLIT: 400.0 * MIB, "num_reduces": 4.0})
 
-        assert follows["shuffle_buffer_percent"][1] == "a reduce copies 100 MiB, its heap has 1000"
+        assert few["reduce_buffer_percent"] == 0.0 < many["reduce_buffer_percent"]
 
 
 class TestChoices:
@@ -376,7 +353,7 @@ class TestChoices:
         assert choice.values == default.values | changed
         assert choice.reasons["num_reduces"] == f"{share} of the slots: {waves}"
         assert choice.reasons["sort_buffer_mb"] == (
-            "a map writes 128 MiB and 2097152 records, 16 bytes each: 200 MiB hold them"
+            "a map writes 128 MiB and 2097152 records: one spill, full to 0.8"
         )
         assert choice.bounds == []
 
@@ -405,21 +382,8 @@ class TestChoices:
         The waves on the slots that there are.
         """
         choice = choose("mrtuner", PROFILE, job(), "whatif")
-        waves = math.ceil(choice.values["num_reduces"] / 4)
-        maps = int(job().num_maps(np.array([choice.values[SPLIT]]))[0])
-
         assert (choice.optimizer, choice.model) == ("mrtuner", "ptc-wave")
-        assert choice.reasons[SPLIT] == f"{maps} maps, {math.ceil(maps / 4)} waves on 4 slots"
-        assert choice.reasons["num_reduces"] == f"{waves} waves on 4 slots"
-        assert choice.reasons["parallel_copies"] == (
-            "the fewest copiers that keep up with the maps (T3)"
-        )
-        assert choice.reasons["sort_spill_percent"] == (
-            "as the job has it, or fuller where one spill has no room otherwise"
-        )
-        assert choice.reasons[SWITCH] == (
-            "copying less outside the overlap against the processor's time (T2)"
-        )
+        assert choice.reasons == reasons_of(PROFILE, job(), choice.values)
         assert choice.values["parallel_copies"] in COPIERS
         assert choice.evaluations % (2 * len(COPIERS)) == 0
         assert choice.bounds == []
@@ -532,8 +496,10 @@ class TestChoices:
             "sort buffer: the heap of a map has room for 367",
             "split: no file of the input is known to be larger",
         ]
-        meaning = SETTINGS["sort_buffer_mb"].meaning
-        assert choice.reasons["sort_buffer_mb"] == f"{meaning}; without it +5.9 s"
+        reasons = reasons_of(PROFILE, job(), choice.values)
+        assert choice.reasons["sort_buffer_mb"] == (
+            f"{reasons['sort_buffer_mb']}; without it +5.9 s"
+        )
 
     @pytest.mark.parametrize("optimizer", OPTIMIZERS)
     def test_each_choice_is_priced_by_its_model(self, optimizer):

@@ -22,6 +22,7 @@ from harness.base.units import MIB
 from harness.core.evaluate.contract import example_profile
 from harness.models import MODELS
 from harness.models.frame import frame_s
+from harness.tuning.dataflow import reasons_of
 from harness.tuning.objective import Objective
 from harness.tuning.optimizers import OPTIMIZERS, choose, derived, sort_buffer_mb
 from harness.tuning.settings import COPIERS, SPLIT, SWITCH, Job, properties_of
@@ -119,7 +120,7 @@ def test_mrtuners_plan_is_the_best_of_all_that_there_are(files):
         buffer_mb = max(1, sort_buffer_mb(PROFILE, of, split, 0.8))
         plan = {SPLIT: split, "num_reduces": count, "sort_buffer_mb": buffer_mb}
         if buffer_mb <= of.largest_sort_mb:
-            plan |= {name: value for name, (value, _) in derived(PROFILE, of, plan).items()}
+            plan |= derived(PROFILE, of, plan)
             plan |= {"parallel_copies": copies, SWITCH: switch}
             best_s = min(best_s, answer_s("ptc-wave", of, plan))
 
@@ -133,7 +134,7 @@ def test_a_combiner_of_few_keys_leaves_little_of_a_large_spill():
     What reduces copy follows from the records that a map's combiner sees, not from a share.
     """
     of = job(use_combiner=True)
-    plan = {SPLIT: 128 * MIB, "num_reduces": 1}
+    plan = {SPLIT: 128 * MIB, "num_reduces": 1, "shuffle_buffer_percent": 0.7}
     known = PROFILE.statistics
     unit = known["combine_bytes_selectivity"]
     law = {
@@ -151,8 +152,8 @@ def test_a_combiner_of_few_keys_leaves_little_of_a_large_spill():
         }
     )
     copied = "shuffle_buffer_percent"
-    assert "a reduce copies 1175 MiB" in derived(share, of, plan)[copied][1]
-    assert "a reduce copies 9 MiB" in derived(few_keys, of, plan)[copied][1]
+    assert "a reduce copies 1.15 GiB" in reasons_of(share, of, plan)[copied]
+    assert "a reduce copies 8.75 MiB" in reasons_of(few_keys, of, plan)[copied]
 
 
 def test_a_fuller_buffer_makes_one_spill_where_the_heap_binds():

@@ -366,6 +366,21 @@ class TestEnd:
             f"the next one is expected to save {noise / 2:.1%}, and the noise is {noise:.1%}"
         )
 
+    def test_what_lies_within_the_last_miss_is_not_tried(self, tuning):
+        """
+        However small the noise: what was expected of the last one was further off.
+        """
+        base = tuning.basis.base
+        tuning.times_s[base.id] = {(0, 0): 10.0, (0, 1): 10.1}
+        tuning.miss = 0.2
+        proposal = SimpleNamespace(saved=0.5)
+
+        assert tuning.reason_to_stop(proposal, 8.5, base) == (
+            "the next one is expected to save 15.4%, and what was expected of the last one was"
+            " 20.0% off"
+        )
+        assert tuning.reason_to_stop(proposal, 7.5, base) == ""
+
     @pytest.mark.parametrize(("saved", "is_end"), [(0.1, False), (0.0, True), (None, True)])
     def test_before_the_first_step_a_gain_is_enough(self, tuning, saved, is_end):
         """
@@ -403,6 +418,32 @@ class TestOutcome:
         assert outcome.over_defaults[0] == pytest.approx((4 * 5) ** 0.5)
         assert outcome.speed_up[1] < outcome.speed_up[0] < outcome.speed_up[2]
 
+    def test_says_it_in_one_sentence(self, measured):
+        """
+        What it is worth, what that rests on, and how far off its judge was.
+        """
+        says = measured.outcome(["one", "two"]).says
+
+        assert says.startswith("with what was found the job is 2.45 times as fast (")
+        assert "as with its own settings and 4.47 times as fast (" in says
+        assert "as with Hadoop's defaults (2 steps, 2 repeats of each); whatif-mr2 was" in says
+
+    def test_is_never_slower_than_the_defaults(self, measured):
+        """
+        Faster than the job's own settings beside these is not enough; nor is the reverse.
+        """
+        base, default, found = measured.cells
+        measured.times_s[base] = {(0, 0): 10.0, (1, 0): 12.0}
+        measured.times_s[default] = {(0, 0): 8.0, (1, 0): 8.0}
+        measured.times_s[found] = {(1, 0): 8.2}
+
+        assert measured.speed_up(base)[0] > 1
+        assert measured.best() == default
+        assert "Hadoop's defaults are the best that was measured" in measured.outcome([]).says
+        measured.times_s[found] = {(1, 0): 7.9}
+        assert measured.best() == found
+        assert measured.speed_up(default)[0] > 1
+
     def test_has_no_defaults_where_these_are_the_best_or_failed(self, measured):
         """
         There is nothing to be compared with.
@@ -434,6 +475,7 @@ class TestOutcome:
         full = Outcome([step], (2.0, 1.5, 2.5), (3.0, None, None), vet, {"a": "b"})
 
         assert full.document() == {
+            "says": "",
             "steps": [
                 {
                     "run": "results/run",

@@ -1,9 +1,17 @@
 """
 HiBench's names of sizes mean here what they mean there.
 
-The numbers are those of https://github.com/Intel-bigdata/HiBench, each file at the commit beside
-it: `conf/workloads/<file>`.
+The numbers are those of `conf/workloads` of https://github.com/Intel-bigdata/HiBench, at the commit
+that the table names; `scripts/hibench-sizes CHECKOUT` compares it with a clone.
 """
+
+import importlib.machinery
+import importlib.util
+import json
+import re
+import subprocess
+
+from pathlib import Path
 
 import pytest
 
@@ -11,47 +19,29 @@ from harness.base.records.trial import WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
 from harness.clusters.workloads.sleep import RECORD
 
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = json.loads((ROOT / "tests/workloads/hibench_sizes.json").read_text())
+HIBENCH = DOCUMENT["files"]
 NAMES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 MIB = 2**20
 ROW = 100  # bytes of a row of TeraGen, which writes the input of repartition, too
-POINT = 20 * 8  # bytes of a point of 20 dimensions; that of `tiny` has 3
-# workload -> file of HiBench, its commit, what it counts by size, and bytes of one of these here
+# workload -> file of HiBench, the numbers whose product counts its units, and bytes of a unit here
 TABLE = {
-    "wordcount": (
-        "micro/wordcount.conf", "1dc2331d7392d537dc467802834537ecfc93ec79",
-        (32_000, 320_000_000, 3_200_000_000, 32_000_000_000, 320_000_000_000, 1_600_000_000_000),
-        1,
-    ),
-    "sort": (
-        "micro/sort.conf", "09bf570d0f9fa118e66d5e83767b80e02ef347b7",
-        (32_000, 3_200_000, 320_000_000, 3_200_000_000, 32_000_000_000, 300_000_000_000),
-        1,
-    ),
-    "terasort": (
-        "micro/terasort.conf", "cb633ac435217cccdb211070c1d42208bef161b9",
-        (32_000, 3_200_000, 32_000_000, 320_000_000, 3_200_000_000, 6_000_000_000),
-        ROW,
-    ),
-    "shuffle": (
-        "micro/repartition.conf", "296e5edfa8801f477d161abddf80a912548d95af",
-        (32_000, 3_200_000, 32_000_000, 320_000_000, 3_200_000_000, 6_000_000_000),
-        ROW,
-    ),
-    "dfsio": (
-        "micro/dfsioe.conf", "68e4861804b85847b83470d92fca3460404aa528",
-        (16 * 1, 32 * 10, 64 * 10, 256 * 100, 512 * 400, 2048 * 1000),
-        MIB,
-    ),
-    "kmeans": (
-        "ml/kmeans.conf", "09bf570d0f9fa118e66d5e83767b80e02ef347b7",
-        (30_000 * 3 / 20, 3_000_000, 20_000_000, 100_000_000, 200_000_000, 1_200_000_000),
-        POINT,
-    ),
-}  # fmt: skip
-# websearch/pagerank.conf at c99e3358b36eb2992c556119d4ddd269d64a17af
-PAGES = (50, 5_000, 500_000, 5_000_000, 30_000_000, 50_000_000)
-# micro/sleep.conf at 7ad10f866817c2c53347b2168e180f87499a3fe1: seconds of a map
-SLEEPS = (3, 30, 90, 90, 90, 10)
+    "wordcount": ("micro/wordcount.conf", ("datasize",), 1),
+    "sort": ("micro/sort.conf", ("datasize",), 1),
+    "terasort": ("micro/terasort.conf", ("datasize",), ROW),
+    "shuffle": ("micro/repartition.conf", ("datasize",), ROW),
+    "dfsio": ("micro/dfsioe.conf", ("read.number_of_files", "read.file_size"), MIB),
+    "kmeans": ("ml/kmeans.conf", ("num_of_samples", "dimensions"), 8),
+}
+
+
+def numbers(file, counted):
+    """
+    What a file of HiBench says of each size, in the order of their names.
+    """
+    by_size = HIBENCH[file][counted]
+    return [by_size[size] for size in NAMES]
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -59,21 +49,24 @@ def test_bytes_of_each_size(name):
     """
     What HiBench counts (bytes, rows, files, points), in bytes of our formats.
     """
-    _, _, counts, unit_bytes = TABLE[name]
+    file, factors, unit_bytes = TABLE[name]
+    expected = dict.fromkeys(NAMES, unit_bytes)
+    for counted in factors:
+        for size, number in zip(NAMES, numbers(file, counted), strict=True):
+            expected[size] *= number
 
-    assert WORKLOADS[name].scales == {
-        size: int(count * unit_bytes) for size, count in zip(NAMES, counts, strict=True)
-    }
+    assert WORKLOADS[name].scales == expected
 
 
-@pytest.mark.parametrize(("size", "pages"), [*zip(NAMES, PAGES, strict=True)])
-def test_pages_of_each_size(size, pages):
+@pytest.mark.parametrize("size", NAMES)
+def test_pages_of_each_size(size):
     """
     The generated graph has HiBench's number of pages, to one in a hundred or half of the smallest.
     """
     workload = WORKLOADS["pagerank"]
     spec = WorkloadSpec(name="pagerank", input_bytes=workload.scales[size])
     generator = workload.plan_input(spec, 2**28).generator
+    pages = HIBENCH["websearch/pagerank.conf"]["pages"][size]
 
     assert int(generator.properties["graph.pages"]) == pytest.approx(pages, rel=0.006, abs=25)
 
@@ -84,5 +77,113 @@ def test_seconds_of_each_size():
     """
     workload = WORKLOADS["sleep"]
     record_s = workload.parameters["map_ms"].default / 1000
+    seconds = [size / RECORD * record_s for size in workload.scales.values()]
 
-    assert [size / RECORD * record_s for size in workload.scales.values()] == list(SLEEPS)
+    assert seconds == numbers("micro/sleep.conf", "mapper.seconds")
+
+
+def test_files_are_read_and_written_alike():
+    """
+    So that one size of `dfsio` stands for both of its modes.
+    """
+    for counted in ("number_of_files", "file_size"):
+        assert numbers("micro/dfsioe.conf", f"read.{counted}") == numbers(
+            "micro/dfsioe.conf", f"write.{counted}"
+        )
+
+
+def test_the_page_says_what_is_in_the_table():
+    """
+    Files of `dfsio`, and the sizes of `kmeans` and `pagerank` whose other numbers are their own.
+    """
+    page = (ROOT / "docs/hibench.md").read_text()
+    files = ", ".join(map(str, numbers("micro/dfsioe.conf", "read.number_of_files")))
+
+    assert f"write `files:` ({files} for `tiny` to `bigdata`)" in page
+    assert DOCUMENT["commit"] in page
+    assert numbers("ml/kmeans.conf", "dimensions") == [3, 20, 20, 20, 20, 20]
+    assert numbers("ml/kmeans.conf", "max_iteration") == [5, 5, 5, 5, 5, 10]
+    assert "For `tiny` write `dimensions: 3`, for `bigdata` `iterations: 10`." in page
+    assert numbers("websearch/pagerank.conf", "num_iterations") == [1, 3, 3, 3, 3, 3]
+    assert "For `tiny` write `iterations: 1`." in page
+
+
+def script():
+    """
+    `scripts/hibench-sizes` as a module.
+    """
+    loader = importlib.machinery.SourceFileLoader("sizes", str(ROOT / "scripts/hibench-sizes"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("sizes", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """
+    A clone of a HiBench with the sizes of the table, in the form of its files.
+    """
+    for file, counts in HIBENCH.items():
+        name = re.sub(r"\W.*", "", file.split("/")[1])
+        lines = ["# sizes", f"hibench.workload.input\t\t${{hibench.hdfs.data.dir}}/{name}"]
+        for counted, by_size in counts.items():
+            lines += [f"hibench.{name}.{size}.{counted}\t {by_size[size]} " for size in by_size]
+        path = tmp_path / "conf/workloads" / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines))
+    commit_all(tmp_path, "init", "-q")
+    return tmp_path
+
+
+def commit_all(folder, *first):
+    """
+    A commit of all files of *folder*.
+    """
+    author = ("-c", "user.name=a", "-c", "user.email=a@b")
+    words = [first] if first else []
+    for arguments in (*words, ("add", "-A"), (*author, "commit", "-qm", "sizes")):
+        subprocess.run(["git", "-C", str(folder), *arguments], check=True)
+
+
+@pytest.mark.process
+class TestScript:
+    def test_equal_sizes_are_status_0(self, checkout, capsys):
+        """
+        And the commit is named.
+        """
+        assert script().main([str(checkout)]) == 0
+        assert capsys.readouterr().out.endswith(": 0 differences\n")
+
+    def test_a_changed_size_is_named(self, checkout, capsys):
+        """
+        With both numbers; so is one that is gone.
+        """
+        path = checkout / "conf/workloads/micro/repartition.conf"
+        path.write_text(path.read_text().replace(".tiny.datasize\t 3200 ", ".tiny.datasize\t 7 "))
+        kmeans = checkout / "conf/workloads/ml/kmeans.conf"
+        kmeans.write_text(kmeans.read_text().replace("kmeans.tiny.k", "kmeans.tiny.gone"))
+        commit_all(checkout)
+
+        assert script().main([str(checkout)]) == 1
+        out = capsys.readouterr().out.splitlines()
+        assert "micro/repartition.conf: tiny datasize: 3200 here, 7 there" in out
+        assert "ml/kmeans.conf: tiny k: 10 here, None there" in out
+
+    def test_write_makes_the_table_of_the_checkout(self, checkout, monkeypatch, tmp_path):
+        """
+        The same numbers, and its commit.
+        """
+        module = script()
+        monkeypatch.setattr(module, "TABLE", tmp_path / "table.json")
+
+        assert module.main([str(checkout), "--write"]) == 0
+        written = json.loads((tmp_path / "table.json").read_text())
+        assert written["files"] == HIBENCH
+        assert re.fullmatch("[0-9a-f]{40}", written["commit"])
+
+    def test_what_is_no_checkout_is_refused(self, tmp_path):
+        """
+        In words.
+        """
+        with pytest.raises(SystemExit, match="is no checkout of HiBench"):
+            script().main([str(tmp_path)])

@@ -214,7 +214,8 @@ class Document:
 
     The first screen has the experiment's question, the verdict in one sentence (*headline*), the
     *facts* beside it, a row for each model (*overview*) and all their errors (*figure*); a *mark*
-    says that this is no ordinary run.  *values* gives what the JSON report has beside the sections;
+    says that this is no ordinary run.  *is_answer* is false where the headline says why there is no
+    verdict on any model.  *values* gives what the JSON report has beside the sections;
     *trials* are for formats of a line each.
     """
 
@@ -226,6 +227,7 @@ class Document:
     overview: Table | None = None
     figure: Figure | None = None
     mark: str = ""
+    is_answer: bool = True
     values: Callable[[], Mapping[str, Any]] = dict
     trials: Sequence[TrialRecord] = ()
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
@@ -18,6 +18,7 @@ Range = Literal["inside", "edge", "outside"]
 Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]
 Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1", "nearest to its level"]
 Verdict = Literal["nearer", "equal", "undecided"]
+TallyUnit = Literal["trial", "cell"]
 
 
 class Measurement(Record):
@@ -43,6 +44,36 @@ class Measurement(Record):
     disturbed: str = ""
     start: str = ""
     of_profile: tuple[str, ...] = ()
+
+
+class Tally(Record):
+    """
+    How many trials or cells of those that were *planned* are *scored*, and why others are not.
+
+    It is of one *quantity* and of one *model*, or without one of all: scored is then what one of
+    them at least is scored on.  *done* of the planned ones ended well, and *usable* of these show
+    the quantity.  *left_out* has the reason of each of the others: with it the sum is *planned*,
+    which no record of this kind can miss.
+    """
+
+    unit: TallyUnit
+    quantity: str
+    model: str = ""
+    planned: int
+    done: int
+    usable: int
+    scored: int
+    left_out: dict[str, int] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if self.scored + sum(self.left_out.values()) != self.planned:
+            raise ValueError("what is scored and what is left out are not what was planned")
+        if not self.planned >= self.done >= self.usable >= self.scored >= 0:
+            raise ValueError(
+                "more is scored than usable, or usable than done, or done than planned"
+            )
+        return self
 
 
 class Score(Record):
@@ -164,7 +195,8 @@ class Ranking(Record):
 
     *errors* are those means.  *nearest* are the models than which no other is proved `nearer`: one
     alone is the nearest.  *left_out* has the reason for each model that is not ranked; *reason*
-    says why cells are left out, where some are.
+    says why cells are left out for their frame, where some are.  *cells_left_out* has the number of
+    scored cells that are not compared, by the reason.
     """
 
     quantity: str
@@ -175,6 +207,7 @@ class Ranking(Record):
     nearest: tuple[str, ...] = ()
     left_out: dict[str, str] = Field(default_factory=dict)
     reason: str = ""
+    cells_left_out: dict[str, int] = Field(default_factory=dict)
 
 
 class Decomposition(Record):
@@ -197,7 +230,11 @@ class Decomposition(Record):
 
 
 class ScoreBook(Record):
-    """All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions."""
+    """
+    All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
+
+    *tallies* count what was planned and what of it is scored; older books have none.
+    """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
@@ -206,6 +243,14 @@ class ScoreBook(Record):
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)
     rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
+    tallies: tuple[Tally, ...] = Field(default_factory=tuple)
+
+    def tally(self, unit: TallyUnit, quantity: str = "job_s", model: str = "") -> Tally | None:
+        """Count of what is scored of that; `None` in an older book."""
+        for tally in self.tallies:
+            if (tally.unit, tally.quantity, tally.model) == (unit, quantity, model):
+                return tally
+        return None
 
     def ranking(self, speed: Speed) -> Ranking | None:
         """The ranking by job times; by bodies where most cells count in no verdict on those."""

@@ -7,6 +7,9 @@ name: ``org.apache.hadoop.mapreduce.TaskCounter.MAP_INPUT_RECORDS``.
 
 from __future__ import annotations
 
+import re
+
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -19,6 +22,12 @@ JOB_COUNTER = "org.apache.hadoop.mapreduce.JobCounter"
 FILE_SYSTEM_COUNTER = "org.apache.hadoop.mapreduce.FileSystemCounter"
 FILE_INPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.input.FileInputFormatCounter"
 FILE_OUTPUT_COUNTER = "org.apache.hadoop.mapreduce.lib.output.FileOutputFormatCounter"
+
+BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
+_SPLIT_BYTES = f"{TASK_COUNTER}.SPLIT_RAW_BYTES"
+_RECORDS_READ = f"{TASK_COUNTER}.MAP_INPUT_RECORDS"
+_FILE_SYSTEM_READ = re.compile(rf"{re.escape(FILE_SYSTEM_COUNTER)}\.(?!FILE_)\w+_BYTES_READ")
+_MOST_SPLIT_BYTES = 1024  # of the description of one map's split, where no counter has it
 
 TaskKind = Literal["map", "reduce"]
 AttemptState = Literal["succeeded", "failed", "killed"]
@@ -33,6 +42,34 @@ CPU = "cpu"
 # The group of the GPU jobs' own counters, and which counts the work of each kind of device.
 DEVICE_COUNTER = "mapreduce.harness.gpu.Device"
 _DEVICE_COUNTERS = {CPU: f"{DEVICE_COUNTER}.DEVICE_CPU", CUDA: f"{DEVICE_COUNTER}.DEVICE_CUDA"}
+
+
+def bytes_read(counters: Mapping[str, int], num_maps: int = 1) -> int | None:
+    """
+    Stored bytes that *num_maps* maps with these *counters* read; `None`: no counter says.
+
+    Hadoop counts what its file input formats read.  That is 0 for splits that are no part of one
+    file (Hive, Pig, combined or several inputs): then it is what the maps read of file systems,
+    the local one apart, less the descriptions of their splits.  Maps that make their records, or
+    fetch them elsewhere, read 0.
+
+    >>> files = f"{FILE_SYSTEM_COUNTER}.HDFS_BYTES_READ"
+    >>> bytes_read({BYTES_READ: 0, files: 5135, _SPLIT_BYTES: 135, _RECORDS_READ: 50})
+    5000
+    >>> bytes_read({BYTES_READ: 0, files: 158, _RECORDS_READ: 100_000}, num_maps=2)
+    0
+    """
+    by_format = counters.get(BYTES_READ)
+    if by_format:
+        return by_format
+    counts = [count for name, count in counters.items() if _FILE_SYSTEM_READ.fullmatch(name)]
+    if not counts:
+        return by_format
+    left_bytes = max(0, sum(counts) - counters.get(_SPLIT_BYTES, 0))
+    records = counters.get(_RECORDS_READ, 0)
+    # Real records take a byte at least, and a split of a real file has more than one.
+    is_made = records > left_bytes or records <= num_maps
+    return 0 if is_made and left_bytes <= num_maps * _MOST_SPLIT_BYTES else left_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +108,29 @@ class TaskAttempt:
         """The first and the last moment that what its JVM wrote can name, by any host's clock."""
         return self.start_s - _WINDOW_S, self.finish_s + _WINDOW_S
 
+    @property
+    def input_bytes(self) -> int:
+        """Stored bytes that a map read; 0 where it read none, or no counter says."""
+        return bytes_read(self.counters) or 0
+
     def count(self, counter: str, absent: int = 0) -> int:
         """Value of a counter: one of Hadoop's of tasks, or of another group before its last dot."""
         return self.counters.get(counter if "." in counter else f"{TASK_COUNTER}.{counter}", absent)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClock:
+    """
+    What a job shows of a node whose clock is off: by how much it is ahead of that of the master.
+
+    *tasks* are the attempts that it reported moments of.  These were *moved* by *ahead_s*, where
+    they tell it to a second; else `ahead_s` is the least that they show, and they do not count.
+    """
+
+    host: str
+    ahead_s: float
+    tasks: int
+    moved: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +140,8 @@ class JobTrace:
 
     `submit_s` to `finish_s` is the measured job time.  `state` is Hadoop's word (SUCCEEDED,
     FAILED, KILLED, ERROR).  An uberized job ran all its attempts inside its application master, one
-    after the other: they have its container.
+    after the other: they have its container.  `clocks` are the nodes whose clock is off, as the
+    history was read; they are not stored.
     """
 
     job_id: str
@@ -101,11 +159,25 @@ class JobTrace:
     reduce_counters: Mapping[str, int] = field(default_factory=dict)
     diagnostics: str = ""
     uberized: bool = False
+    clocks: tuple[NodeClock, ...] = field(default=(), compare=False)
 
     @property
     def job_s(self) -> float:
         """Measured job time: submission to the end of the job."""
         return self.finish_s - self.submit_s
+
+    @property
+    def input_bytes(self) -> int:
+        """Stored bytes that its maps read; 0 where they read none, or no counter says."""
+        counters = self.map_counters or self.task_counters("map") or self.counters
+        return bytes_read(counters, self.num_maps) or 0
+
+    def task_counters(self, kind: TaskKind) -> Mapping[str, int]:
+        """Counters of the tasks of *kind* that succeeded, summed; of one done twice, the last."""
+        sums = Counter[str]()
+        for attempt in {attempt.task_id: attempt for attempt in self.succeeded(kind)}.values():
+            sums.update(attempt.counters)
+        return sums
 
     def succeeded(self, kind: TaskKind) -> tuple[TaskAttempt, ...]:
         """Successful attempts of *kind*, in the order of their start."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.core.evaluate.changes import Change, Side
     from harness.publish.compare import SideBySide
 
+_OF_SYSTEM = "system: "  # what the names of a system's facts begin with
 _OUTCOMES = {"broken": "failure", "undecided": "skipped", "kept": ""}  # of a budget, in JUnit
 
 
@@ -41,6 +42,9 @@ _OUTCOMES = {"broken": "failure", "undecided": "skipped", "kept": ""}  # of a bu
     help="A YAML file of what may change, and by how much.",
 )
 @click.option("--strict", is_flag=True, help="A budget that cannot be decided is broken, too.")
+@click.option(
+    "--facts", is_flag=True, help="Show each fact in which the systems of bundles differ."
+)
 @outputs_option(
     "Write a line for each number (.csv), a test case for each budget (.xml, JUnit); repeatable.",
     ".csv",
@@ -52,6 +56,7 @@ def compare(
     results_dir: Path,
     budgets: Path | None,
     strict: bool,
+    facts: bool,
     outputs: Mapping[str, Path],
     as_json: bool,
 ) -> int:
@@ -60,8 +65,9 @@ def compare(
 
     Compared are cells with the same workload, input, and values on all that varies within a run;
     what each run has one value of may differ, and is named.  Every number has its 95 % interval
-    and a verdict.  Exit status 1: a budget is broken, beyond the noise.  Bundles (harness publish)
-    are set side by side, and ranked only where rules, experiment, division and system are the same.
+    and a verdict; where nothing moved, it is said which change would have shown.  Exit status 1: a
+    budget is broken, beyond the noise.  Bundles (harness publish) are set side by side, and ranked
+    only where rules, experiment, division and system are the same.
 
     \b
     Example:
@@ -74,7 +80,9 @@ def compare(
 
     if are_bundles(names):
         refuse_options_for_runs({"--budgets": budgets, "--strict": strict, "-o": outputs})
-        return compare_bundles(names, as_json=as_json)
+        return compare_bundles(names, shows_facts=facts, as_json=as_json)
+    if facts:
+        raise click.UsageError("--facts: for bundles only, and runs are compared")
     if ".xml" in outputs and not budgets:
         raise click.UsageError("-o FILE.xml has a test case for each budget: give --budgets FILE")
     base, *later_sides = sides = open_sides(names, results_dir)
@@ -119,12 +127,17 @@ def comparison_document(
     base: Side, by_side: Mapping[Side, Sequence[Change]], judged: Sequence[Budget]
 ) -> dict[str, Any]:
     """What programs are told: the verdict, what was not compared, and each change since *base*."""
-    from harness.core.evaluate.changes import differences, sentence
+    from harness.core.evaluate.changes import differences, sensitivities, sentence
 
     sentences = [sentence(base, side, changed) for side, changed in by_side.items()]
     all_changes = chain(*by_side.values())
+    would_show = {
+        side.run.id: [shown._asdict() for shown in sensitivities(base, side, changed)]
+        for side, changed in by_side.items()
+    }
     return {
         "verdict": "; ".join(sentences),
+        "would_show": would_show,
         "missing": [*chain(*(side.missing for side in (base, *by_side)))],
         "differences": {side.run.id: differences(base, side) for side in by_side},
         "changes": [change._asdict() for change in all_changes],
@@ -173,24 +186,25 @@ def shown_changes(
     yield Note("-o FILE.csv has what did not move, and each cell")
 
 
-def compare_bundles(names: Sequence[str], *, as_json: bool) -> int:
-    """Show bundles side by side: what differs, errors of models, and how to quote each."""
+def compare_bundles(names: Sequence[str], *, shows_facts: bool, as_json: bool) -> int:
+    """Show bundles side by side: whether they are ranked, errors of models, quotes, differences."""
     from harness.publish.compare import side_by_side
 
     comparison = side_by_side([*map(Path, names)])
     rows = [row._asdict() for row in comparison.rows]
-    present({**comparison._asdict(), "rows": rows}, shown_bundles(comparison), as_json=as_json)
+    parts = shown_bundles(comparison, shows_facts=shows_facts)
+    present({**comparison._asdict(), "rows": rows}, parts, as_json=as_json)
     return 0
 
 
-def shown_bundles(comparison: SideBySide) -> Iterator[Part]:
-    """What differs between bundles, why some are open, errors of models, and the quotations."""
-    differing = [(name, *map(excerpt, values)) for name, values in comparison.head.items()]
-    yield Rows(("what differs", *comparison.bundles), differing)
-    for bundle, reasons in comparison.why_open.items():
-        yield Note(f"{bundle} is open: {'; '.join(reasons)}")
-    if comparison.not_ranked:
-        yield Note(comparison.not_ranked)
+def shown_bundles(comparison: SideBySide, *, shows_facts: bool) -> Iterator[Part]:
+    """
+    The answer, errors of models, quotations, why some are open, and what differs.
+
+    Of the systems, which differ in a hundred facts where one was another machine, all are shown
+    only where the reader asks for them: *shows_facts*.
+    """
+    yield comparison.not_ranked or "ranked: rules, experiment, division and system are the same"
     columns = ("experiment", "model", "quantity", "bundle", "mean relative error", "95 % or range")
     errors = []
     for row in comparison.rows:
@@ -200,6 +214,17 @@ def shown_bundles(comparison: SideBySide) -> Iterator[Part]:
     for sentences, footnote in comparison.quotes.values():
         yield "\n".join(f"\u201c{sentence}\u201d [1]" for sentence in sentences)
         yield f"  [1] {footnote}"
+    for bundle, reasons in comparison.why_open.items():
+        yield Note(f"{bundle} is open: {'; '.join(reasons)}")
+    facts = [name for name in comparison.head if name.startswith(_OF_SYSTEM)]
+    shown = [name for name in comparison.head if shows_facts or name not in facts]
+    differing = [(name, *map(excerpt, comparison.head[name])) for name in shown]
+    if differing:
+        yield Rows(("what differs", *comparison.bundles), differing)
+    if facts and not shows_facts:
+        from harness.base.documents.wording import count
+
+        yield Note(f"the systems differ in {count(len(facts), 'fact')}: --facts shows them")
 
 
 def is_main(change: Change) -> bool:

@@ -51,10 +51,7 @@ workloads:
     input: [{inputs}]
 {arguments}configuration:   # Hadoop's properties of each job
   mapreduce.job.reduces: {at_once}
-  # No more tasks at once than cores ({cores} here): else contention is what you measure.
-  mapreduce.job.running.map.limit: {at_once}
-  mapreduce.job.running.reduce.limit: {at_once}
-  mapreduce.job.reduce.slowstart.completedmaps: 1.0   # reduces start when all maps are done
+{limits}  mapreduce.job.reduce.slowstart.completedmaps: 1.0   # reduces start when all maps are done
 repeat: 2   # of each cell, for the noise
 seed: 7
 trial_limit: 10 min
@@ -62,6 +59,20 @@ trace: {trace}
 predict:
   models: [{models}, ernest, nearest]   # harness list models
   profile_on: {{input: [{profiled}]}}
+"""
+
+_LIMITS_HERE = """\
+  # No more tasks at once than cores ({cores} here): else contention is what you measure. A job
+  # keeps to this however many workers and slots there are, also where you ask what more of them
+  # would bring: lift it then (harness ask RUN --setting mapreduce.job.running.map.limit=0).
+  mapreduce.job.running.map.limit: {at_once}
+  mapreduce.job.running.reduce.limit: {at_once}
+"""
+_LIMITS_ELSEWHERE = """\
+  # Your own machines have their cores: slots decide how many tasks run at once. Where nodes have
+  # more slots than cores, hold the job back, else contention is what you measure:
+  # mapreduce.job.running.map.limit: {at_once}
+  # mapreduce.job.running.reduce.limit: {at_once}
 """
 
 
@@ -135,6 +146,7 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
         f"    # {name}: {parameter.default}   # the default: {parameter.meaning}\n"
         for name, parameter in workload.parameters.items()
     )
+    limits = _LIMITS_ELSEWHERE if provider_name in _HOSTS else _LIMITS_HERE
     return _TEXT.format(
         schema=os.path.relpath(schema, output.parent),
         keys=by_form("All keys: docs/experiment.md. ", ""),
@@ -149,7 +161,7 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
         profiled=f"{inputs[0]}, {inputs[4]}",
         arguments="".join(arguments),
         at_once=at_once,
-        cores=cores,
+        limits=limits.format(cores=cores, at_once=at_once),
         trace="spans" if "spans" in PROVIDERS[provider_name].traces else "logs",
         models="spn-gc" if workload.jar == GPU else "whatif, whatif-mr2, prophet, ptc-wave",
     )

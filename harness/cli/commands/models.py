@@ -145,12 +145,12 @@ def check_own(path: str, as_json: bool) -> int:
     """
     from harness.base.records.trial import WorkloadSpec
     from harness.base.units import MIB
-    from harness.core.evaluate.contract import model_complaints, workload_complaints
-    from harness.core.evaluate.own_code import own_workload, read_own
+    from harness.core.evaluate.contract import model_complaints, own_workload_complaints
+    from harness.core.evaluate.own_code import is_own_model, own_workload, read_own
     from harness.core.evaluate.own_model import OwnModel
 
     code = read_own(path)
-    if "predict" in code.lines:
+    if is_own_model(code):
         noun = "model"
         model = OwnModel(code)
         complaints = [*model_complaints(model)]
@@ -160,7 +160,7 @@ def check_own(path: str, as_json: bool) -> int:
         noun = "workload"
         workload = own_workload(code.code)
         spec = WorkloadSpec(name=code.name, input_bytes=64 * MIB, code=code.code)
-        complaints = [*workload_complaints(workload, spec, *workload.example())]
+        complaints = [*own_workload_complaints(workload, spec)]
     answer = {"name": code.name, "kind": noun, "code": code.code, "complaints": complaints}
     kept = f"the {noun} {code.name} keeps its contract"
     present(answer, complaints or [kept], as_json=as_json)

@@ -26,7 +26,7 @@ from harness.cli.console.options import (
     run_argument,
     source_argument,
 )
-from harness.cli.console.present import Note, Part, Rows, present, show
+from harness.cli.console.present import Note, Part, Rows, present, require_answer, show
 
 if TYPE_CHECKING:
     from harness.base.records.prediction import Prediction
@@ -149,24 +149,33 @@ def predict(
     if models or profile_on:
         experiment = asked_anew(run, ",".join(models), profile_on)
     profiles = None
+    says = ""
     if bool(origin) != bool(hardware):
         raise click.UsageError("--from RUN and --hardware A B go together")
     if origin and hardware:
-        experiment, profiles = _moved(evaluation, experiment, origin, hardware, strict=strict)
+        experiment, profiles, says = _moved(evaluation, experiment, origin, hardware, strict=strict)
     if run.seal.exists() or experiment.predict != run.experiment().predict:
         answer = analysed(run, experiment, profiles)
     else:
         with run.lock():
             answer = Predicted(evaluation.predict())
+    if says:
+        here = answer.verdict or "how far off they are here is not known: nothing was scored here"
+        answer = answer._replace(says=f"{says}; {here}")
     present(answer._asdict(), shown_predictions(evaluation, answer), as_json=as_json)
 
 
 class Predicted(NamedTuple):
-    """*predictions*; of an analysis of a run its *verdict* and *files*, too."""
+    """
+    *predictions*; of an analysis of a run its *verdict* and *files*, too.
+
+    It *says* in one sentence what they rest on where profiles were moved to another machine.
+    """
 
     predictions: Sequence[Prediction]
     verdict: str = ""
     files: Sequence[Path] = ()
+    says: str = ""
 
 
 def analysed(run: Run, experiment: Experiment, profiles: Mapping[str, Profile] | None) -> Predicted:
@@ -183,6 +192,8 @@ def analysed(run: Run, experiment: Experiment, profiles: Mapping[str, Profile] |
 
 def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Part]:
     """Times that each model predicts of each cell, smaller inputs first; the analysis, if any."""
+    if answer.says:
+        yield answer.says
     sizes = {key: cell.workload.input_bytes for key, cell in evaluation.cells.items()}
     times = ("body_s", "job_s", "published_s", "map_task_s", "reduce_task_s")
     rows = []
@@ -194,11 +205,29 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
         rows.append(texts)
     columns = ("body, s", "job, s", "as published, s", "map task, s", "reduce task, s")
     yield Rows(("cell", "model", *columns), rows)
+    yield from _remarks(answer.predictions)
     if answer.files:
         yield f"{answer.verdict}\n"
         yield from kept_elsewhere(evaluation.run.measured)
         yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
         yield Note(f"report: {answer.files[0]}")
+
+
+def _remarks(predictions: Sequence[Prediction]) -> Iterator[Note]:
+    """Why models of the user's own have no answer, and what they warn of: once for each model."""
+    from harness.core.reports.answer import model_warnings
+    from harness.models import MODELS
+
+    models = {prediction.model for prediction in predictions}
+    own_models = models - set(MODELS)
+    reasons = dict[str, str]()
+    for prediction in predictions:
+        if prediction.model in own_models and prediction.not_applicable:
+            reasons.setdefault(prediction.model, prediction.not_applicable[0])
+    for model, reason in reasons.items():
+        yield Note(f"{model} is not applicable: {reason}")
+    for warning in model_warnings(predictions, own_models):
+        yield Note(f"warning: {warning}")
 
 
 def _moved(
@@ -208,10 +237,15 @@ def _moved(
     hardware: tuple[Path, Path],
     *,
     strict: bool,
-) -> tuple[Experiment, dict[str, Profile]]:
-    """*experiment* without profiling cells, and the profiles of another run for its machine."""
+) -> tuple[Experiment, dict[str, Profile], str]:
+    """
+    *experiment* without profiling cells, and the profiles of another run for its machine.
+
+    With them, in one sentence, what they rest on.
+    """
     from harness.base.errors import EvidenceError
-    from harness.hardware.transfer import profiles_for
+    from harness.hardware.transfer import judges_there, profiles_for
+    from harness.hardware.words import moved_says
 
     source = open_evaluation(origin, chosen_results()).run
     cells = evaluation.cells.values()
@@ -224,7 +258,9 @@ def _moved(
         raise EvidenceError(what, where=str(hardware[1]), fix=fix)
     changes = {"source": source.id, "hardware": tuple(map(str, hardware)), "profile_on": {}}
     predict = experiment.predict.model_copy(update=changes)
-    return experiment.model_copy(update={"predict": predict}), profiles
+    judges = judges_there(source, experiment.predict.models)
+    says = moved_says([path.name for path in hardware], source.id, judges)
+    return experiment.model_copy(update={"predict": predict}), profiles, says
 
 
 @command("score")
@@ -236,24 +272,21 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
     Score the sealed predictions of RUN, each beside the noise of its cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
+    That is also the status where no model has an answer for a cell that was measured.
 
     \b
     Example:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
     """
-    with evaluation.run.output_lock():
-        scores = evaluation.score(strict=strict)
-    answer = partial(scores.model_dump, mode="json")
-    parts = [*shown_scores(evaluation), *kept_elsewhere(evaluation.run)]
-    present(answer, parts, as_json=as_json)
-
-
-def shown_scores(evaluation: Evaluation) -> Iterator[Part]:
-    """The first screen of the report."""
     from harness.core.reports.sections import make_document
 
-    yield make_document(evaluation.report_data())
+    with evaluation.run.output_lock():
+        scores = evaluation.score(strict=strict)
+    document = make_document(evaluation.report_data())
+    parts: list[Part] = [document, *kept_elsewhere(evaluation.run)]
+    present(partial(scores.model_dump, mode="json"), parts, as_json=as_json)
+    require_answer(document, evaluation.run.path)
 
 
 @command("report")

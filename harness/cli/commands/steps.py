@@ -75,7 +75,7 @@ def plan(session: Session, as_json: bool) -> None:
 
 def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     """Every trial with its state and what it is for, and how long those take that are left."""
-    from harness.base.units import format_duration
+    from harness.base.units import about
 
     columns = ("id", "label", "repetition", "state")
     rows = []
@@ -83,8 +83,8 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
         use = "profile" if trial["profiling"] else "score"
         rows.append((*(trial[name] for name in columns), use))
     yield Rows((*columns, "use"), rows)
-    left = format_duration(document["estimate_s"])
-    yield f"{count(len(rows), 'trial')}, about {left} to go ({document['estimated']})"
+    left = about(document["estimate_s"])
+    yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"
 
 
 @command("run")

@@ -43,6 +43,12 @@ catalog_option = folder_option(
     default=Path("catalog"),
     help="Folder of the catalog.",
 )
+rules_option = click.option(
+    "--rules",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="Families by name and regular expression (YAML); a catalog has its own in rules.yaml.",
+)
 set_option = click.option(
     "--set",
     "overrides",

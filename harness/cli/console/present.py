@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from harness.base.errors import DataError
 from harness.base.text import printable
 from harness.cli.console.talk import print_json, print_text, show_table, show_text
 
@@ -93,6 +94,13 @@ def show(*parts: Part) -> None:
                 print_text(part)  # as it is: a script may read it
             case _:
                 present(part, as_json=False)
+
+
+def require_answer(report: Document, run: Path) -> None:
+    """`DataError`, after all that was shown, where the *report* of a *run* has no verdict."""
+    if not report.is_answer:
+        fix = "the report names what each model lacks, and the trials that failed"
+        raise DataError("no model is scored on the time of a job", where=str(run), fix=fix)
 
 
 def block_parts(blocks: Iterable[Block]) -> Iterator[Part]:

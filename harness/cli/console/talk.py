@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.hadoop.secrets import SECRETS
-from harness.base.text import printable
-from harness.base.units import format_duration
+from harness.base.text import excerpt, printable
+from harness.base.units import about
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,15 +35,32 @@ _LONG = 32  # characters of a cell that may be wrapped
 _ENDLESS = 10_000  # columns where the output is not a terminal
 QUIET_S = 30.0  # between two lines of progress where no terminal shows a bar
 PATIENCE_S = 2.0  # without a word, until a terminal shows that a command works
-_WAITING = "harness.waiting"  # of a command's context: how its bar is found
+BEGAN_S = "harness.began_s"  # of a context: when the command line was read
+
+# Of the whole process, and not of a context: other threads say something, too.
+_waitings: list[Waiting] = []  # of the commands that run, the innermost last
+_bars: list[Bar] = []  # that are drawn and count steps
+
+_WIDE = 110  # columns of a terminal with room for a long bar
+_WIDE_BAR = 24
+_NARROW_BAR = 8
+_COLUMNS = 40  # of a bar's line: what is counted, how many, the time left, spaces
+_LEAST_NOTE = 10
 
 _NUMBER = re.compile(r"\s*[-+]?\d[\d.,]*(?:\s*\S{1,5})?\s*")
 
 
 def show_text(text: str) -> None:
-    """Print *text* on stderr, made safe for a terminal, and without secrets."""
+    """Print *text* on stderr, made safe for a terminal, and without secrets; a bar makes room."""
+    safe_text = printable(SECRETS.clean(text))
     interrupt_waiting()
-    click.echo(printable(SECRETS.clean(text)), err=True)
+    if not _bars:
+        click.echo(safe_text, err=True)
+        return
+    from rich.text import Text
+
+    # The bar's own console clears its line first; whoever else writes there is glued to it.
+    _bars[-1].console.print(Text(safe_text), soft_wrap=True)
 
 
 def print_json(document: Any) -> None:
@@ -55,7 +72,7 @@ def print_json(document: Any) -> None:
     """
     from pydantic_core import to_jsonable_python
 
-    interrupt_waiting()
+    _make_room()
     if isinstance(document, Mapping):
         document = {"schema_version": SCHEMA_VERSION, **document}
     click.echo(json.dumps(document, indent=2, allow_nan=False, default=to_jsonable_python))
@@ -76,7 +93,7 @@ def show_table(
     from rich.text import Text
 
     texts = [[*map(printable, row)] for row in rows]
-    interrupt_waiting()
+    _make_room()
     # Text throughout: rich reads plain strings as markup, and these may come from a log.
     heading = Text(printable(title)) if title else None
     drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
@@ -105,7 +122,7 @@ def _are_numbers(cells: Sequence[str]) -> bool:
 
 def print_text(text: object) -> None:
     """Print *text* on stdout as it is."""
-    interrupt_waiting()
+    _make_room()
     click.echo(text)
 
 
@@ -125,8 +142,10 @@ class Waiting:
     def __enter__(self) -> None:
         """Wait for the command's silence."""
         if sys.stderr.isatty():
-            self._context.meta[_WAITING] = self
-            self._begin()
+            _waitings.append(self)
+            began_s = self._context.meta.get(BEGAN_S, time.monotonic())
+            # To find and to load the command has taken some of the time.
+            self._begin(max(0.0, PATIENCE_S - (time.monotonic() - began_s)))
 
     def __exit__(
         self,
@@ -135,7 +154,8 @@ class Waiting:
         _trace: TracebackType | None,
     ) -> None:
         """End the bar, whatever ended the command."""
-        self._context.meta.pop(_WAITING, None)
+        if self in _waitings:
+            _waitings.remove(self)
         self.end()
 
     def interrupt(self) -> None:
@@ -151,10 +171,10 @@ class Waiting:
     def resume(self) -> None:
         """Wait anew, as something else that showed the command's work has ended."""
         self._stop()
-        self._begin()
+        self._begin(PATIENCE_S)
 
-    def _begin(self) -> None:
-        self._timer = threading.Timer(PATIENCE_S, self._open)
+    def _begin(self, delay_s: float) -> None:
+        self._timer = threading.Timer(delay_s, self._open)
         self._timer.daemon = True
         self._timer.start()
 
@@ -186,17 +206,36 @@ class Waiting:
             self._bar.start()
 
 
-def _waiting() -> Waiting | None:
-    """The bar of the command that runs, if it has one."""
-    context = click.get_current_context(silent=True)
-    waiting: Waiting | None = None if context is None else context.meta.get(_WAITING)
-    return waiting
-
-
 def interrupt_waiting() -> None:
     """Take away the bar of a silent command, as something is printed."""
-    if waiting := _waiting():
-        waiting.interrupt()
+    if _waitings:
+        _waitings[-1].interrupt()
+
+
+def _make_room() -> None:
+    """Take away what is drawn, for the data of the answer; a bar that counts stays as it is."""
+    interrupt_waiting()
+    while _bars:
+        _bars.pop().stop()
+
+
+class TimeLeft:
+    """
+    The time left of work in steps, as a bar shows it: it runs down between two steps.
+
+    At most by what one of the steps that are left takes: that one is late then.
+    """
+
+    def __init__(self, left_s: float, steps_left: int) -> None:
+        """Take the seconds left of so many steps, from now on."""
+        self._left_s = left_s
+        self._since_s = time.monotonic()
+        self._least_s = left_s * (1 - 1 / max(1, steps_left))
+
+    def __str__(self) -> str:
+        """Text of the time that is left now."""
+        waited_s = time.monotonic() - self._since_s
+        return f"{about(max(self._left_s - waited_s, self._least_s, 1.0))} left"
 
 
 class Progress:
@@ -218,15 +257,16 @@ class Progress:
     def step(self, done: int, total: int, left_s: float | None, text: str) -> None:
         """Show *done* of *total*, the seconds left and what is under way; first and last always."""
         is_over = done >= total
-        left = "" if left_s is None or is_over else f"{format_duration(left_s)} left"
+        left = "" if left_s is None or is_over else TimeLeft(left_s, total - done)
         if self._last_line_s is None and sys.stderr.isatty():
             self._bar = self._open_bar()
         waited_s = math.inf if self._last_line_s is None else time.monotonic() - self._last_line_s
         if self._bar is not None:
             task = self._bar.task_ids[0]
-            self._bar.update(task, completed=done, total=total, left=left, note=printable(text))
+            note = self._fitting(text)
+            self._bar.update(task, completed=done, total=total, left=left, note=note)
         elif is_over or waited_s >= QUIET_S:
-            parts = (f"{done} of {total} {self._what}", left, text)
+            parts = (f"{done} of {total} {self._what}", str(left), text)
             show_text(", ".join(filter(None, parts)))
         else:
             return
@@ -237,32 +277,46 @@ class Progress:
     def note(self, text: str) -> None:
         """Show in the bar what is going on; nothing where there is no terminal."""
         if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], note=printable(text))
+            self._bar.update(self._bar.task_ids[0], note=self._fitting(text))
+
+    def _fitting(self, text: str) -> str:
+        """As much of *text* as stands behind the other columns: those it must not press."""
+        columns = self._bar.console.width if self._bar else _ENDLESS
+        return excerpt(text, max(_LEAST_NOTE, columns - _COLUMNS - _bar_width(columns)))
 
     def close(self) -> None:
         """Leave the bar as it is, and end its line."""
         if self._bar is not None:
             self._bar.stop()
+            if self._bar in _bars:
+                _bars.remove(self._bar)
             self._bar = None
-            if waiting := _waiting():
-                waiting.resume()
+            if _waitings:
+                _waitings[-1].resume()
 
     def _open_bar(self) -> Bar | None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
         from rich.progress import Progress as Bar
 
-        if waiting := _waiting():
-            waiting.end()
+        if _waitings:
+            _waitings[-1].end()
         console = Console(stderr=True)
         if console.is_dumb_terminal:
             return None
         note = TextColumn("{task.fields[note]}", markup=False)  # a line of a client's log
-        parts = (BarColumn(bar_width=24), MofNCompleteColumn(), "{task.fields[left]}", note)
+        width = _bar_width(console.width)
+        parts = (BarColumn(width), MofNCompleteColumn(), "{task.fields[left]}", note)
         bar = Bar(self._what, *parts, console=console)
         bar.add_task(self._what, total=None, left="", note="")
         bar.start()
+        _bars.append(bar)
         # A bar must end before the shell's prompt comes back, whatever ends the command.
         if context := click.get_current_context(silent=True):
-            context.call_on_close(bar.stop)
+            context.call_on_close(self.close)
         return bar
+
+
+def _bar_width(columns: int) -> int:
+    """Width of a bar with an end on a terminal of so many *columns*."""
+    return _WIDE_BAR if columns >= _WIDE else _NARROW_BAR

@@ -30,7 +30,7 @@ class Shuffle(Workload):
         "record": Parameter(200, "bytes of a record: whole words", 8, 2**24, step=8)
     }
     # HiBench's profiles of repartition, its workload that only shuffles, count rows of 100 bytes.
-    sizes = (3.2e6, 320e6, 3.2e9, 32e9, 320e9, 600e9)
+    sizes = (320e3, 320e6, 3.2e9, 32e9, 320e9, 600e9)
 
     def plan_input(self, spec: WorkloadSpec, block_bytes: int) -> InputPlan:
         """As many files as the input has blocks, each of whole records."""

@@ -13,6 +13,7 @@ from harness.base.records.score import ScoreBook
 from harness.base.records.trial import Cell
 from harness.base.text import did_you_mean
 from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate.judge import Judge, judges_of
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.store import Run
 
@@ -21,20 +22,24 @@ class Basis(NamedTuple):
     """
     What questions start from: the base cell, *resolved*, a *note* on which it is, its *profile*.
 
-    *profiled* are the profiled cells by id; without them predictions have no intervals.  *errors*
-    are mean errors by model.
+    *profiled* are the profiled cells by id; without them predictions have no intervals.  *judges*
+    are the models by name, each with its error on the job times of the workload.
     """
 
     resolved: ResolvedCell
     note: str
     profile: Profile
     profiled: Mapping[str, ResolvedCell] = {}
-    errors: Mapping[str, float] = {}
+    judges: Mapping[str, Judge] = {}
 
     @property
     def base(self) -> Cell:
         """The base cell."""
         return self.resolved.cell
+
+    def judge(self, model: str) -> Judge:
+        """How far off *model* was here; one of which nothing was scored says so."""
+        return self.judges.get(model, Judge(model))
 
 
 def basis_of_run(trials: StoredTrials, workload: str) -> Basis:
@@ -50,8 +55,8 @@ def basis_of_run(trials: StoredTrials, workload: str) -> Basis:
         scores = run.read_scores()
     if times_s := measured_times(scores, base.id):
         note += f", measured: {fmean(times_s):.3g} s"
-    errors = mean_errors(scores, profile.workload)
-    return Basis(base, note, profile, trials.resolved, errors)
+    judges = judges_of(scores, profile.workload)
+    return Basis(base, note, profile, trials.resolved, judges)
 
 
 def chosen_profile(run: Run, workload: str) -> Profile:
@@ -72,13 +77,3 @@ def measured_times(scores: ScoreBook, cell_id: str) -> list[float]:
         for measurement in scores.measurements
         if measurement.cell == cell_id
     ]
-
-
-def mean_errors(scores: ScoreBook, workload: str) -> dict[str, float]:
-    """Mean relative error of each model, by its name, of the job times of *workload*."""
-    errors = {}
-    for summary in scores.summaries:
-        key = (summary.workload, summary.quantity, summary.speed)
-        if key == (workload, "job_s", "raw"):
-            errors[summary.model] = summary.value("mape") or 0.0
-    return errors

@@ -19,12 +19,13 @@ from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement, ScoreBook
-from harness.base.records.trial import Cell
+from harness.base.records.trial import HISTORY, Cell
 from harness.base.stats.pairs import change_tests
 from harness.base.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.base.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.base.text import excerpt
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.sensitivity import Repeats, Sensitivity, sensitivity_of
 from harness.core.experiment.grid import axis_values, label, readable, varying
 from harness.core.reports.sections.method import flatten
 from harness.core.scoring.comparisons import FAMILY_ERROR, MARGIN
@@ -34,6 +35,13 @@ from harness.core.scoring.score import LEVELS
 _FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing")
 _VARIES = (".load", ".free_bytes")
 _MOST_NAMED = 3
+# What an import sees of its jobs, and nobody set: how many tasks ran at once, how large splits are.
+_OBSERVED = {
+    "mapreduce.job.running.map.limit",
+    "mapreduce.job.running.reduce.limit",
+    "dfs.blocksize",
+}
+NEAR_INPUT = 0.01  # as far as inputs of past jobs that count as repeats of each other lie apart
 
 Key = tuple[str, str, str, str, str]  # the first fields of `Change`
 # Value, standard error, degrees of freedom, and a further error that cells share; NaN: not known.
@@ -83,8 +91,13 @@ class Side:
         for noun, stored in (("profile", self.profiles), ("score", self.scores.scores)):
             if not stored:
                 self.missing.append(f"{self.run.id} has no {noun}s: harness {noun} makes them")
-        self.rates = [rate for rate in map(evaluation.rate, evaluation.done.values()) if rate]
-        self.trials = trials_by_cell(evaluation, self.scores)
+        has_traces = self.run.measured.published_level != "scores"
+        if not has_traces:
+            what = f"{self.run.id} was published with its scores alone"
+            self.missing.append(f"{what}: its profiling cells, and the speed of its machine")
+        done = evaluation.done.values() if has_traces else ()
+        self.rates = [rate for rate in map(evaluation.rate, done) if rate]
+        self.trials = trials_by_cell(evaluation, self.scores, profiling=has_traces)
         self.cells = {cell: evaluation.cells[cell] for cell in self.trials}
         self.axes = texts_by_axis(self.cells.values())
         self.facts = self._facts()
@@ -93,6 +106,11 @@ class Side:
     def varying(self) -> set[str]:
         """Axes on which its cells differ."""
         return {axis for axis, texts in self.axes.items() if len(texts) > 1}
+
+    @property
+    def is_of_past_jobs(self) -> bool:
+        """Whether its jobs had run before, and were imported."""
+        return all(cell.cluster.provider == HISTORY for cell in self.cells.values())
 
     def _facts(self) -> dict[str, str]:
         """Values of axes, how many trials were disturbed, the manifest, and codes of models."""
@@ -144,6 +162,21 @@ class Side:
             has_spread = len(repeats_s) >= ENOUGH_REPEATS  # of its own: fewer repeats share theirs
             freedom = len(repeats_s) - 1 if has_spread else shared_freedom
             yield cell, (math.log(fmean(repeats_s)), floor or math.nan, freedom, 0.0)
+
+    def repeats(self, workload: str, cells: Sequence[str]) -> Repeats:
+        """How often those of *cells* that are of *workload* were repeated, and their noise."""
+        estimates = dict(self.time_estimates("job_s", workload))
+        chosen = [cell for cell in cells if cell in estimates]
+        counts = {
+            cell: sum(trial.raw_s.get("job_s", 0) > 0 for trial in self.trials[cell])
+            for cell in estimates
+        }
+        return Repeats(
+            run=self.run.id,
+            counts=[counts[cell] for cell in chosen],
+            floors=[estimates[cell][1] for cell in chosen],
+            freedom=sum(counts.values()) - len(counts),
+        )
 
     def error_estimates(
         self, labels: Mapping[str, str], freedoms: Mapping[str, int]
@@ -197,9 +230,11 @@ def _require_finished(evaluation: Evaluation) -> None:
         raise DataError(what, where=str(run.path), fix=fix)
 
 
-def trials_by_cell(evaluation: Evaluation, scores: ScoreBook) -> dict[str, list[Measurement]]:
-    """All measurements of each cell, those of smaller inputs first."""
-    measurements = evaluation.measurements(scores.measurements, profiling=True)
+def trials_by_cell(
+    evaluation: Evaluation, scores: ScoreBook, *, profiling: bool = True
+) -> dict[str, list[Measurement]]:
+    """All measurements of each cell, *profiling* ones too; those of smaller inputs first."""
+    measurements = evaluation.measurements(scores.measurements, profiling=profiling)
     sizes = {cell: spec.workload.input_bytes for cell, spec in evaluation.cells.items()}
     trials = defaultdict[str, list[Measurement]](list)
     for measurement in sorted(measurements, key=lambda measurement: sizes[measurement.cell]):
@@ -219,25 +254,57 @@ def shared_cells(base: Side, other: Side) -> dict[str, str]:
     """
     Give the cell of *other* for each cell of *base* that both have measured; `SpecError`: none.
 
-    They have the same workload and input, and the same values on all axes that vary within a run.
-    An axis that does not, such as the one disk limit of each run, is what is compared.
+    They have the same workload and input, and the same values on all axes that vary within a run;
+    past jobs an input that is the same to 1 %.  An axis that does not vary, such as the one disk
+    limit of each run, is what is compared.
     """
     cells = [*base.cells.values(), *other.cells.values()]
     kept = {"workload", "input"}.union(*(cell.workload.parameters for cell in cells))
     kept |= base.varying | other.varying
 
-    def point(cell: Cell) -> tuple[tuple[str, object], ...]:
-        return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in kept)
-
-    twins = {point(cell): cell_id for cell_id, cell in other.cells.items()}
-    points = {cell_id: point(cell) for cell_id, cell in base.cells.items()}
+    twins = {_values(cell, kept): cell_id for cell_id, cell in other.cells.items()}
+    points = {cell_id: _values(cell, kept) for cell_id, cell in base.cells.items()}
     shared = {cell_id: twins[values] for cell_id, values in points.items() if values in twins}
+    shared |= near_cells(base, other, kept - {"input"} - _OBSERVED, shared)
     if shared:
         return shared
     apart = [f"{name} {old} and {new}" for name, old, new in differences(base, other)]
     what = f"the runs share no cell: {'; '.join(apart[:_MOST_NAMED])}"
     fix = "compare runs that measured a workload with the same input"
     raise SpecError(what, where=f"{base.run.path}, {other.run.path}", fix=fix)
+
+
+def near_cells(
+    base: Side, other: Side, kept: set[str], shared: Mapping[str, str]
+) -> dict[str, str]:
+    """
+    Further pairs of cells of past jobs, whose inputs differ by `NEAR_INPUT` at most.
+
+    The jobs of two months never read the same bytes.  All axes of *kept* are equal; a cell has one
+    twin, the nearest that is left beside those that are *shared*.
+    """
+    free = defaultdict[tuple[object, ...], list[str]](list)
+    taken = {*shared.values()}
+    for cell_id, cell in other.cells.items():
+        if cell_id not in taken and cell.cluster.provider == HISTORY:
+            free[_values(cell, kept)].append(cell_id)
+    pairs = dict[str, str]()
+    for cell_id, cell in base.cells.items():
+        candidates = free[_values(cell, kept)]
+        if cell_id in shared or cell.cluster.provider != HISTORY or not candidates:
+            continue
+        size = cell.workload.input_bytes
+        apart = {twin: other.cells[twin].workload.input_bytes / size - 1 for twin in candidates}
+        nearest = min(candidates, key=lambda twin: abs(apart[twin]))
+        if abs(apart[nearest]) <= NEAR_INPUT:
+            pairs[cell_id] = nearest
+            candidates.remove(nearest)
+    return pairs
+
+
+def _values(cell: Cell, axes: set[str]) -> tuple[object, ...]:
+    """What *cell* has on each of *axes* that it has, with their names."""
+    return tuple(pair for pair in sorted(axis_values(cell).items()) if pair[0] in axes)
 
 
 def changes(base: Side, other: Side) -> list[Change]:
@@ -310,19 +377,65 @@ def judged_family(
 
 
 def sentence(base: Side, other: Side, changed: Sequence[Change]) -> str:
-    """Say what moved in the *other* run, and what else differs."""
+    """Say what moved in the *other* run, and what else differs; or what would not have shown."""
     moved = [change for change in changed if change.verdict in ("larger", "smaller")]
     if not moved:
-        return f"nothing moved beyond the noise in run {other.run.id}"
+        return still_sentence(other, changed, sensitivities(base, other, changed))
     what = ", ".join(map(job_sentence, moved_jobs(moved)))
     what = what or f"no job time moved beyond the noise, but {len(moved)} numbers did,"
     matched = {"workload", "input"} | base.varying | other.varying  # by which cells are matched
+    if base.is_of_past_jobs and other.is_of_past_jobs:
+        matched |= _OBSERVED
     apart = list[str]()
     for name, old, new in differences(base, other):
         if name not in matched:
             apart.append(f"{name} {new} there, {old} here")
     cause = "; ".join(apart[:_MOST_NAMED]) or "nothing that the runs say of themselves differs"
     return f"{what} in run {other.run.id}: {cause}"
+
+
+def still_sentence(other: Side, changed: Sequence[Change], shown: Sequence[Sensitivity]) -> str:
+    """What is said of the *other* run where nothing moved: whether a change would have *shown*."""
+    where = f"in run {other.run.id}"
+    if whole_jobs(changed) and all(change.verdict == "equal" for change in whole_jobs(changed)):
+        return f"nothing moved {where}: job times are equal, to within {100 * MARGIN:.0f} %"
+    blind = [sensitivity for sensitivity in shown if sensitivity.is_blind]
+    if blind:
+        named = [f"{each.workload}: {each.words()}" for each in blind[:_MOST_NAMED]]
+        if len(shown) == 1:
+            named = [blind[0].words()]
+        if len(blind) > _MOST_NAMED:
+            named.append(f"and of {count(len(blind) - _MOST_NAMED, 'more workload')}")
+        return f"cannot tell what moved {where}: {'; '.join(named)}"
+    factors = [sensitivity.factor or 1.0 for sensitivity in shown]
+    what = f"nothing moved beyond the noise {where}"
+    return (
+        f"{what}: a change by {100 * (max(factors) - 1):.2g} % would have shown" if shown else what
+    )
+
+
+def whole_jobs(changed: Sequence[Change]) -> list[Change]:
+    """Job times over all cells of a workload, among what *changed* or not."""
+    return [
+        change
+        for change in changed
+        if (change.kind, change.name, change.cell) == ("time", "job_s", "")
+    ]
+
+
+def sensitivities(base: Side, other: Side, changed: Sequence[Change]) -> list[Sensitivity]:
+    """What would have shown of the job times of each workload that both runs have."""
+    shared = shared_cells(base, other)
+    family_size = sum((change.kind, change.name) == ("time", "job_s") for change in changed)
+    shown = list[Sensitivity]()
+    for change in whole_jobs(changed):
+        sides = (
+            base.repeats(change.workload, [*shared]),
+            other.repeats(change.workload, [*shared.values()]),
+        )
+        gap = math.log1p(change.change)
+        shown.append(sensitivity_of(change.workload, sides, gap, family_size))
+    return shown
 
 
 def moved_jobs(moved: Sequence[Change]) -> list[Change]:

@@ -88,6 +88,14 @@ def model_complaints(model: Model) -> Iterator[str]:
         yield error.what
 
 
+def own_workload_complaints(workload: Workload, spec: WorkloadSpec) -> Iterator[str]:
+    """Say what of its contract a user's *workload* does not keep, its own slips among it."""
+    try:
+        yield from workload_complaints(workload, spec, *workload.example())
+    except HarnessError as error:
+        yield error.what
+
+
 def workload_complaints(
     workload: Workload, spec: WorkloadSpec, files: Mapping[str, bytes], output: bytes
 ) -> Iterator[str]:
@@ -106,6 +114,8 @@ def workload_complaints(
 def command_complaints(workload: Workload, spec: WorkloadSpec) -> Iterator[str]:
     """Say what is wrong with the input that *workload* plans, and with its commands."""
     block_bytes = max(MIB, spec.input_bytes // 4)
+    workload.jobs(spec)  # what they return is looked at, wherever they are called
+    workload.properties(spec)
     plan = workload.plan_input(spec, block_bytes)
     jobs = workload.submit(spec, _IN, _OUT)
     if (plan, jobs) != (workload.plan_input(spec, block_bytes), workload.submit(spec, _IN, _OUT)):

@@ -42,7 +42,12 @@ def measure_trial(
     probe_rate = trials.rate(record)
     profile = profiles.get(workload)
     speed = profile.speed if profile is not None else None
-    profile_frame = profile.frame if profile is not None else {}
+    # A fitted part is an assumption of the profile: nothing that is measured rests on it.
+    profile_frame = {
+        name: statistic
+        for name, statistic in (profile.frame if profile is not None else {}).items()
+        if not statistic.assumed
+    }
     observations = observe(trials.run, record, cell, jobs, probe_rate)
     frames = [own_frame(observation, profile_frame, speed) for observation in observations]
     frames_s, ends, borrowed = zip(*frames, strict=True)

@@ -9,15 +9,31 @@ from __future__ import annotations
 
 import re
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, timedelta, timezone, tzinfo
-from itertools import combinations
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from itertools import combinations, takewhile
+from typing import Literal, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, ParseError
 from harness.base.records.prediction import JobInput
-from harness.base.records.tasks import MapTimes, ReduceTimes, TaskSpans, UnitTimes
-from harness.base.records.trace import FILE_INPUT_COUNTER, JobTrace, TaskAttempt, TaskKind, joined
+from harness.base.records.tasks import (
+    MapTimes,
+    ReduceTimes,
+    ShuffleLog,
+    TaskLog,
+    TaskSpans,
+    UnitTimes,
+)
+from harness.base.records.trace import (
+    MOST_CLOCK_S,
+    JobTrace,
+    TaskAttempt,
+    TaskKind,
+    joined,
+)
 from harness.base.records.trial import Trial, TrialRecord
 from harness.base.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, VetBook
 from harness.base.text import excerpt
@@ -29,7 +45,9 @@ from harness.core.store import RawLogs, Run
 from harness.models.vet.assessment import assess, vet_curve
 from harness.models.vet.equations import ks_two_sample
 from harness.observe.parsing.task_log import (
-    first_moment,
+    first_event,
+    first_of_shuffle,
+    moments_of,
     read_shuffle_log,
     read_task_log,
     read_zone,
@@ -43,12 +61,12 @@ from harness.observe.profiling.task_times import (
     recorded_times,
 )
 
-BYTES_READ = f"{FILE_INPUT_COUNTER}.BYTES_READ"
 TASK_LOG = "syslog"
 SHUFFLE_LOG = "syslog.shuffle"
 FEWEST_TO_COMPARE = 2  # tasks of a repeat
 _QUARTER_S = 900
 _MOST_QUARTERS = 56
+_ROLLED = re.compile(r"\.[1-9]\d{0,3}", re.ASCII)
 _OFFSET = re.compile(r"GMT([+-])([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -56,44 +74,197 @@ def logged_times(
     raw: RawLogs, trace: JobTrace, *, is_compressed: bool
 ) -> Iterator[MapTimes | ReduceTimes]:
     """
-    Task times of each attempt of *trace* that succeeded and has a log in *raw*.
+    Task times of each attempt of *trace* that succeeded and has a whole log in *raw*.
 
     *is_compressed*: map outputs are.  Moments lie within the attempt, and are read in the zone that
     the task's log names, or where it names none in that which puts them there.  An uberized job has
-    no times: all its attempts ran in its application master, whose log mixes them.
+    no times: all its attempts ran in its application master, whose log mixes them.  A log that
+    lacks its begin or its end has none: what it shows is a part, and looks like less work.
     """
+    for attempt, logs in attempt_logs(raw, trace):
+        if not logs.lacks:
+            yield _times_of(logs, attempt, is_compressed=is_compressed)
+
+
+Lack = Literal["", "begin", "shuffle", "end"]
+
+
+class AttemptLogs(NamedTuple):
+    """
+    What the logs of an attempt say.
+
+    *lacks* is the part that was not in what was read.  *clock* is by how much their node's clock is
+    ahead, between two bounds in seconds, `None` where they agree with the attempt.
+    """
+
+    task: TaskLog
+    shuffle: ShuffleLog | None
+    lacks: Lack
+    clock: tuple[float, float] | None
+
+
+def attempt_logs(raw: RawLogs, trace: JobTrace) -> Iterator[tuple[TaskAttempt, AttemptLogs]]:
+    """Each attempt of *trace* that succeeded and has a log in *raw*, with what that says."""
     names = () if trace.uberized else raw.names()
-    folders = {
-        name.split("/")[-2]: name[: -len(TASK_LOG)]
-        for name in names
-        if name.endswith(f"/{TASK_LOG}")
-    }  # by container
+    files = defaultdict[str, list[str]](list)  # by container
+    for name in names:
+        if name.count("/"):
+            files[name.split("/")[-2]].append(name)
     for attempt in trace.attempts:
-        folder = folders.get(attempt.container_id)
-        if folder is None or attempt.state != "succeeded":
+        if attempt.state != "succeeded":
             continue
-        zone = zone_of_log(raw, folder + TASK_LOG, attempt)
-        with raw.open(folder + TASK_LOG) as lines:
-            task_log = read_task_log(lines, folder + TASK_LOG, zone, attempt.window)
-        if attempt.kind == "map":
-            yield logged_map_times(task_log, attempt, is_compressed=is_compressed)
-            continue
-        # Hadoop may be set to write one log for both.
-        log_name = folder + (SHUFFLE_LOG if folder + SHUFFLE_LOG in names else TASK_LOG)
-        with raw.open(log_name) as lines:
-            shuffle_log = read_shuffle_log(lines, log_name, zone, attempt.window)
-        yield logged_reduce_times(task_log, shuffle_log, attempt)
+        main_files = rolled(files.get(attempt.container_id, ()), TASK_LOG)
+        if main_files:
+            # Hadoop may be set to write one log for both.
+            shuffle_files = rolled(files[attempt.container_id], SHUFFLE_LOG) or main_files
+            yield attempt, _read_logs(_Logs(raw, main_files), _Logs(raw, shuffle_files), attempt)
 
 
-def zone_of_log(raw: RawLogs, log_name: str, attempt: TaskAttempt) -> tzinfo:
-    """The zone in which the log of *attempt* has its moments."""
-    with raw.open(log_name) as lines:
-        zone_name = read_zone(lines)
+def rolled(names: Iterable[str], log_name: str) -> list[str]:
+    """
+    Those of *names*, which may have folders, that are one log *log_name*, the oldest first.
+
+    A log that reaches its size goes on in a new file: ``syslog`` becomes ``syslog.1``, that one
+    ``syslog.2``.  Where a number is missing, what is older does not join.
+
+    >>> rolled(["a/syslog", "a/syslog.2", "a/syslog.1", "a/syslog.shuffle"], "syslog")
+    ['a/syslog.2', 'a/syslog.1', 'a/syslog']
+    """
+    by_ending = {}
+    for name in names:
+        file_name = name.rpartition("/")[2]
+        if file_name == log_name or _ROLLED.fullmatch(file_name.removeprefix(log_name)):
+            by_ending[file_name.removeprefix(log_name)] = name
+    endings = ["", *(f".{number}" for number in range(1, len(by_ending) + 1))]
+    if "" not in by_ending:
+        endings.pop(0)
+    return [by_ending[ending] for ending in takewhile(by_ending.__contains__, endings)][::-1]
+
+
+class _Logs(NamedTuple):
+    """The *files* of one log, the oldest first."""
+
+    raw: RawLogs
+    files: Sequence[str]
+
+    @property
+    def source(self) -> str:
+        """The file that was written last."""
+        return self.files[-1]
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines."""
+        raw = self.raw
+        for name in self.files:
+            with raw.open(name) as lines:
+                yield from lines
+
+
+def _read_logs(main: _Logs, shuffle: _Logs, attempt: TaskAttempt) -> AttemptLogs:
+    """Read the logs of *attempt* in their zone, and where that does not do by their clock."""
+    if lack := _lack_at_start(main, shuffle, attempt):
+        return AttemptLogs(TaskLog(), None, lack, None)
+    zone = zone_of_log(main, attempt)
+    try:
+        return _logs_in(zone, None, main, shuffle, attempt)
+    except ParseError:
+        clock = _clock_of(main, zone, attempt)
+        if clock is None:
+            raise
+        return _logs_in(_Ahead(zone, sum(clock) / 2), clock, main, shuffle, attempt)
+
+
+def _logs_in(
+    zone: tzinfo,
+    clock: tuple[float, float] | None,
+    main: _Logs,
+    shuffle: _Logs,
+    attempt: TaskAttempt,
+) -> AttemptLogs:
+    """What the logs say, in *zone*, and whether they reach the end."""
+    task_log = read_task_log(main.lines(), main.source, zone, attempt.window)
+    shuffle_log = None
+    if attempt.kind == "reduce":
+        shuffle_log = read_shuffle_log(shuffle.lines(), shuffle.source, zone, attempt.window)
+    return AttemptLogs(task_log, shuffle_log, "end" if task_log.done_s is None else "", clock)
+
+
+def _lack_at_start(main: _Logs, shuffle: _Logs, attempt: TaskAttempt) -> Lack:
+    """Which part the logs of *attempt* lack, by their first events."""
+    first = first_event(main.lines(), main.source)
+    if first is None or first.name != ("split" if attempt.kind == "map" else "shuffle"):
+        return "begin"
+    if attempt.kind == "map":
+        return ""
+    first = first_of_shuffle(shuffle.lines(), shuffle.source)
+    if first is None:
+        return "shuffle"
+    return "" if first.name == "start" else "begin"
+
+
+def _clock_of(main: _Logs, zone: tzinfo, attempt: TaskAttempt) -> tuple[float, float] | None:
+    """
+    Bounds of how far ahead the clock is by which a log was written: it lies within its attempt.
+
+    `None` where none puts it there, or it is so far that it may be a zone.
+    """
+    moments = moments_of(main.lines(), main.source, zone)
+    if moments is None:
+        return None
+    least_s = moments[1] - attempt.finish_s
+    most_s = moments[0] - attempt.start_s
+    if least_s > most_s or abs(least_s + most_s) > _QUARTER_S:
+        return None
+    return least_s, most_s
+
+
+class _Ahead(tzinfo):
+    """Local time of *zone* by a clock that is ahead by so many seconds."""
+
+    def __init__(self, zone: tzinfo, ahead_s: float) -> None:
+        self._zone = zone
+        self._ahead = timedelta(seconds=ahead_s)
+
+    def utcoffset(self, moment: datetime | None, /) -> timedelta:
+        """By how much the clock shows more than UTC at *moment*."""
+        offset = self._zone.utcoffset(moment)
+        return self._ahead + (offset or timedelta())
+
+    def dst(self, moment: datetime | None, /) -> timedelta | None:
+        """Give that of the zone."""
+        return self._zone.dst(moment)
+
+    def tzname(self, moment: datetime | None, /) -> str | None:
+        """Give that of the zone."""
+        return self._zone.tzname(moment)
+
+
+def _times_of(
+    logs: AttemptLogs, attempt: TaskAttempt, *, is_compressed: bool
+) -> MapTimes | ReduceTimes:
+    """
+    Times of the parts of *attempt*.
+
+    Where its node's clock is off, and the logs do not tell by how much to a second, what lies
+    between their moments and the master's is not known.
+    """
+    times: MapTimes | ReduceTimes
+    if logs.shuffle is None:
+        times = logged_map_times(logs.task, attempt, is_compressed=is_compressed)
+    else:
+        times = logged_reduce_times(logs.task, logs.shuffle, attempt)
+    if logs.clock is not None and logs.clock[1] - logs.clock[0] > MOST_CLOCK_S:
+        times = replace(times, start_up_s=None, end_s=None)
+    return times
+
+
+def zone_of_log(log: _Logs, attempt: TaskAttempt) -> tzinfo:
+    """The zone in which the *log* of *attempt* has its moments."""
+    zone_name = read_zone(log.lines())
     if zone_name:
-        return named_zone(zone_name, attempt.host, log_name)
-    with raw.open(log_name) as lines:
-        local_s = first_moment(lines, log_name)
-    return zone_of_start(local_s, attempt.start_s)
+        return named_zone(zone_name, attempt.host, log.source)
+    first = first_event(log.lines(), log.source)
+    return zone_of_start(first.at_s if first else None, attempt.start_s)
 
 
 def zone_of_start(local_s: float | None, start_s: float) -> timezone:
@@ -197,7 +368,7 @@ def _succeeded(trace: JobTrace) -> dict[str, TaskAttempt]:
 
 def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     """Input of one job: as *planned*, or what its counters say where an earlier job wrote it."""
-    input_bytes = trace.counters.get(BYTES_READ, 0)
+    input_bytes = trace.input_bytes
     map_count = trace.num_maps
     is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
     if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):

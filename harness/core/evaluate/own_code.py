@@ -12,7 +12,7 @@ import ast
 import sys
 import traceback
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -23,19 +23,27 @@ from typing import TYPE_CHECKING, Any
 from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.installed import see
 from harness.base.records.trial import Code, Record
-from harness.base.text import did_you_mean, excerpt
+from harness.base.text import did_you_mean, excerpt, nearest_name
 
 if TYPE_CHECKING:  # a model's process imports no more than it needs
     from harness.clusters.workloads.base import Workload
 
+PREDICT = "def predict(self, profile, configuration, cluster, job_input)"
+_ATTRIBUTES = ("predict", "required")  # what a class may also be given by an assignment
+
 
 class OwnCode(Record):
-    """A user's class: how a run names it, its own name, its file, and lines of its functions."""
+    """
+    A user's class: how a run names it, its own name, its file, and lines of its functions.
+
+    *is_derived*: it has a base that is not in its file, and may inherit what that has.
+    """
 
     code: Code
     name: str
     source: str
     lines: dict[str, int]
+    is_derived: bool = False
 
     def slip(self, what: str | BaseException, function: str = "predict") -> str:
         """Say *what* is wrong behind file and line: where it raised that, or of its *function*."""
@@ -44,8 +52,40 @@ class OwnCode(Record):
             frames = traceback.extract_tb(what.__traceback__)
             raised_at = [frame.lineno for frame in frames if frame.filename == self.code.file]
             line = [line, *raised_at][-1] or line
-            what = getattr(what, "what", f"{type(what).__name__}: {what}")
+            what = self._said(what)
         return excerpt(f"{self.code.file}:{line}: {what}", 500)
+
+    def _said(self, error: BaseException) -> str:
+        """Say what an *error* says, and where it breaks the rule of one file, that rule."""
+        if isinstance(error, HarnessError):
+            return error.what
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if isinstance(error, SystemExit):
+            return f"{text}: it ends Python: raise an exception where it has no answer"
+        file = self.code.file
+        is_of_its_folder = isinstance(error, NameError) and error.name == "__file__"
+        if is_of_its_folder or "relative import" in text:
+            return f"{text}: a class of your own is one file, and has no folder beside it"
+        if isinstance(error, ModuleNotFoundError):
+            return (
+                f"{text}: a class of your own is one file, and files beside it are not found:"
+                f" write what it needs of {error.name} into {file}, or install that as a package"
+                " into the harness's Python"
+            )
+        return text
+
+    @property
+    def lack_of_predict(self) -> str:
+        """Say that it has no method `predict`, and which of its functions was meant for it."""
+        near = nearest_name("predict", [name for name in self.lines if name])
+        meant = f": line {self.lines[near]} has {near}" if near and near != "predict" else ""
+        return f"{self.code.class_name} has no method predict{meant}"
+
+    def require_predict(self) -> None:
+        """Raise `SpecError` where its file shows that it is no model."""
+        if "predict" not in self.lines and not self.is_derived:
+            what = self.slip(self.lack_of_predict, "")
+            raise SpecError(what, where=self.code.file, fix=f"write {PREDICT} (docs/own-model.md)")
 
     @contextmanager
     def named_slips(self, function: str = "") -> Iterator[None]:
@@ -126,31 +166,106 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
             fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)
     name = class_name.lower()
-    lines = {"": classes[class_name].lineno}
     for statement in classes[class_name].body:
         match statement:
-            case ast.FunctionDef():
-                lines[statement.name] = statement.lineno
             case ast.Assign([ast.Name("name")], ast.Constant(str() as given)):
                 name = given
     code = Code(file=file, class_name=class_name, sha256=sha256(source.encode()).hexdigest())
-    return OwnCode(code=code, name=name, source=source, lines=lines)
+    lines, is_derived = _lines_of(classes[class_name], classes)
+    return OwnCode(code=code, name=name, source=source, lines=lines, is_derived=is_derived)
+
+
+def _lines_of(
+    found: ast.ClassDef, classes: Mapping[str, ast.ClassDef]
+) -> tuple[dict[str, int], bool]:
+    """Lines of a class and its functions, inherited ones too; whether a base is elsewhere."""
+    lines = {"": found.lineno}
+    is_derived = False
+    waiting = [found]
+    seen = set[str]()
+    while waiting:
+        looked_at = waiting.pop(0)
+        seen.add(looked_at.name)
+        for statement in looked_at.body:
+            for function in _named_by(statement):
+                lines.setdefault(function, statement.lineno)
+        for base in looked_at.bases:
+            base_name = base.id if isinstance(base, ast.Name) else ""
+            if base_name not in classes:
+                is_derived |= base_name != "object"
+            elif base_name not in seen:
+                waiting.append(classes[base_name])
+    return lines, is_derived
+
+
+def _named_by(statement: ast.stmt) -> list[str]:
+    """Names of functions that a *statement* of a class gives it, and of what a model needs."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return [statement.name]
+        case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)) if name in _ATTRIBUTES:
+            return [name]
+    return []
 
 
 @cache
 def own_workload(code: Code) -> Workload:
     """Make the workload of *code*, whose slips become `SpecError`; `DataError` as `kept_own`."""
     from harness.clusters.workloads.base import Workload
+    from harness.core.evaluate.own_returns import attribute_complaint
 
     own_class = kept_own(code)
     with own_class.named_slips():
-        workload = own_class.load()()
-        if not isinstance(workload, Workload):
-            raise TypeError(
-                f"{code.class_name} is no subclass of harness.clusters.workloads.base.Workload"
-            )
-    workload.name = own_class.name
-    for function in vars(Workload):
-        if not function.startswith("_") and callable(method := getattr(workload, function)):
-            setattr(workload, function, own_class.named_slips(function)(method))
+        loaded = own_class.load()
+        if not (isinstance(loaded, type) and issubclass(loaded, Workload)):
+            raise SpecError(own_class.slip(_no_workload(own_class, loaded), ""), fix=_FIX_OF_KIND)
+        workload = loaded()
+        workload.name = own_class.name
+        if complaint := attribute_complaint(workload):
+            raise SpecError(own_class.slip(complaint, ""))
+        for function in vars(Workload):
+            if not function.startswith("_") and callable(method := getattr(workload, function)):
+                setattr(workload, function, _guarded(own_class, function, method))
     return workload
+
+
+_BASE = "harness.clusters.workloads.base.Workload"
+_FIX_OF_KIND = "docs/own-model.md and docs/own-workload.md build one from an empty file"
+
+
+def _no_workload(own_class: OwnCode, loaded: Any) -> str:
+    """Say why a class is no workload; and that it is no model either, where it is none."""
+    name = own_class.code.class_name
+    if callable(getattr(loaded, "predict", None)):
+        return f"{name} is no subclass of {_BASE}: it is a model"
+    return f"{own_class.lack_of_predict}, and is no subclass of {_BASE}"
+
+
+def _guarded(own_class: OwnCode, function: str, method: Callable[..., Any]) -> Callable[..., Any]:
+    """Give the *method*, whose slips, and returning what it must not, are `SpecError` with line."""
+    from harness.core.evaluate.own_returns import return_complaint
+
+    def called(*arguments: Any, **named: Any) -> Any:
+        with own_class.named_slips(function):
+            answer = method(*arguments, **named)
+            if complaint := return_complaint(function, answer):
+                raise SpecError(own_class.slip(complaint, function))
+            return answer
+
+    return called
+
+
+def is_own_model(own_class: OwnCode) -> bool:
+    """
+    Whether a user's class is a model, by its file, or by what it inherits from elsewhere.
+
+    Only in that case it is loaded here; the class of a workload is, in any case.
+    """
+    if "predict" in own_class.lines or not own_class.is_derived:
+        return "predict" in own_class.lines
+    from harness.clusters.workloads.base import Workload
+
+    with own_class.named_slips():
+        loaded = own_class.load()
+        is_workload = isinstance(loaded, type) and issubclass(loaded, Workload)
+        return not is_workload and callable(getattr(loaded, "predict", None))

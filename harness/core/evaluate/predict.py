@@ -64,7 +64,7 @@ def predict_cell(
             raise MissingStatistic("jobs of one kind", model=name, workload=workload)
         if body is None:
             body = predictor.predict(profile, *cell.model_inputs)
-        if body.body_s is None:
+        if body.body_s is None and body.job_s is None:
             return body.model_copy(update={"cell": cell.id})
         return with_frame(body, body.body_s, cell, profile)
     except MissingStatistic as error:
@@ -84,9 +84,13 @@ def find_model(model: str | Model) -> Model:
 
 
 def with_frame(
-    prediction: Prediction, body_s: float, cell: ResolvedCell, profile: Profile
+    prediction: Prediction, body_s: float | None, cell: ResolvedCell, profile: Profile
 ) -> Prediction:
-    """*prediction* of a body of *body_s* with the times of all jobs of a trial, frame included."""
+    """
+    *prediction* of a body of *body_s* with the times of all jobs of a trial, frame included.
+
+    Where the frame or the body is not known, the whole job that the model gives itself, if it does.
+    """
     planned = cell.planned_jobs
     if planned is None and JOBS_PER_TRIAL not in profile.statistics:
         raise MissingStatistic(JOBS_PER_TRIAL, model=prediction.model, workload=profile.workload)
@@ -95,8 +99,11 @@ def with_frame(
     changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
     try:
         around_s, warnings = frame_s(profile.frame, *cell.model_inputs)
+        if body_s is None:
+            raise MissingStatistic("body_s", model=prediction.model, workload=profile.workload)
     except MissingStatistic as error:
-        return prediction.model_copy(update={**changes, "not_applicable": error.names})
+        changes |= _whole_jobs(prediction, job_count, planned, error.names)
+        return prediction.model_copy(update=changes)
     each_job_s = body_s + around_s
     outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
     changes |= {
@@ -107,6 +114,21 @@ def with_frame(
         "warnings": (*prediction.warnings, *warnings),
     }
     return prediction.model_copy(update=changes)
+
+
+def _whole_jobs(
+    prediction: Prediction, job_count: float, planned: int | None, missing: tuple[str, ...]
+) -> dict[str, Any]:
+    """Times of jobs as a model gives them itself, for a frame lacks what is *missing*."""
+    job_s = prediction.job_s
+    if job_s is None:
+        return {"not_applicable": missing}
+    reason = f"the whole job as the profiled jobs took it: {', '.join(missing)} is not known"
+    return {
+        "job_s": job_count * job_s,
+        "each_job_s": None if planned == 1 else job_s,
+        "warnings": (*prediction.warnings, reason),
+    }
 
 
 def predict_cells(
@@ -128,7 +150,7 @@ def predict_cells(
     }
     for cell in cells:
         prediction = predict_cell(model, cell, profiles)
-        if prediction.body_s is None:
+        if prediction.body_s is None and prediction.job_s is None:
             yield prediction
         else:
             workload = cell.spec.name

@@ -26,6 +26,7 @@ from harness.core.evaluate.provenance import blind_refusals, model_code
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.scoring import score
 from harness.core.scoring.comparisons import FAMILY_ERROR
+from harness.core.scoring.tallies import PlannedTrial
 from harness.models import Model
 from harness.observe.profiling import fit_profile, fit_speed
 from harness.observe.profiling.jobs import Observation
@@ -144,6 +145,27 @@ def score_run(
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
     stored = (*stored, *trials.published_measurements())
-    score_book = score(trials.predictions, measure_trials(trials, stored), error=error)
+    score_book = score(
+        trials.predictions,
+        measure_trials(trials, stored),
+        error=error,
+        planned=planned_to_score(trials),
+    )
     run.write_scores(score_book)
     return score_book
+
+
+def planned_to_score(trials: StoredTrials) -> list[PlannedTrial]:
+    """The trials of the plan that feed no profile, each with what became of it."""
+    records = trials.run.trials()
+    controls = trials.experiment.nightly.controls
+    planned = []
+    for trial in trials.plan:
+        if trial.profiling:
+            continue
+        workload = trial.cell.workload.name
+        record = records.get(trial.id)
+        state = "" if record is None else record.state
+        is_asked = workload not in controls
+        planned.append(PlannedTrial(trial.id, trial.cell.id, workload, state, is_asked))
+    return planned

@@ -7,7 +7,7 @@ What is said of two models is the verdict on them: `nearer`, `equal` or `undecid
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from statistics import median
 
 from pydantic import TypeAdapter
@@ -21,10 +21,12 @@ from harness.base.documents.wording import (
     percent,
     share_with_interval,
 )
-from harness.base.records.score import Comparison, Ranking, Summary
+from harness.base.records.prediction import Prediction
+from harness.base.records.score import Comparison, Ranking, Summary, Tally
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
+from harness.base.text import excerpt
 from harness.core.reports.data import ReportData
 
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
@@ -49,13 +51,25 @@ def headline(results: ReportData) -> str:
         return "No answer yet: predictions are there, and no scored cell has been measured."
     if not results.score_book.measurements:
         return "No answer yet: what was measured has not been scored (harness score RUN)."
-    return "No answer: no prediction could be scored."
+    tally = results.score_book.tally("trial")
+    counted = "" if tally is None else f" Scored: {tally_text(tally)}."
+    return f"No answer: no prediction could be scored.{counted}"
 
 
 def verdict_sentence(results: ReportData, ranking: Ranking) -> str:
-    """Say which model is nearest, or that several are, or that it is undecided."""
+    """Say which model is nearest, or that several are, or that it is undecided; on which cells."""
     if not ranking.models:
         return f"No verdict: {ranking.reason}."
+    verdict = nearest_sentence(results, ranking)
+    tally = results.score_book.tally("cell", ranking.quantity)
+    if tally is None or ranking.cells == tally.planned:
+        return verdict
+    cells = f"{ranking.cells} of {count(tally.planned, 'planned cell')}"
+    return f"{verdict.removesuffix('.')}, in {cells}."
+
+
+def nearest_sentence(results: ReportData, ranking: Ranking) -> str:
+    """Say which model is nearest, or that several are, or that it is undecided."""
     first, *tied = ranking.nearest
     times = ANSWERED[ranking.quantity]
     pairs = first_pairs(results, ranking)
@@ -137,9 +151,35 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     repeated = f"{fewest}{count(repeats[-1], 'repeat')} of each"
     return [
         f"{count(ranking.cells, 'cell')} (workload, input and configuration), {repeated}.",
+        *tally_sentences(results, ranking),
         f"The models learnt from {learnt_from}, the profiling cells.",
         noise,
     ]
+
+
+def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
+    """What was planned, how much of it is scored and compared, and why the rest is not."""
+    trials = results.score_book.tally("trial")
+    cells = results.score_book.tally("cell", ranking.quantity)
+    if trials is None or cells is None:
+        return
+    yield f"Scored: {tally_text(trials)}."
+    if cells.planned != ranking.cells:
+        reasons = Counter(cells.left_out) + Counter(ranking.cells_left_out)
+        counted = f"{ranking.cells} of {count(cells.planned, 'planned cell')}"
+        yield f"Compared: {counted}; {reasons_text(reasons)}."
+
+
+def tally_text(tally: Tally) -> str:
+    """In words: how much of what was planned is scored, and how much is not for which reason."""
+    text = f"{tally.scored} of {count(tally.planned, f'planned {tally.unit}')}"
+    return f"{text}; {reasons_text(tally.left_out)}" if tally.left_out else text
+
+
+def reasons_text(left_out: Mapping[str, int]) -> str:
+    """Why something is not scored, the most frequent reason first, each with its number."""
+    by_number_of = sorted(left_out.items(), key=lambda entry: (-entry[1], entry[0]))
+    return "; ".join(f"{number} not: {reason}" for reason, number in by_number_of)
 
 
 def undecided_pairs(results: ReportData, ranking: Ranking) -> list[str]:
@@ -171,6 +211,7 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
         yield from find(results)
     yield from (f"The cluster: {text}." for text in results.manifest.get("limitations") or ())
     yield from not_applicable(results)
+    yield from model_warnings(results.predictions, results.experiment.predict.code)
 
 
 def missing_trials(results: ReportData) -> Iterator[str]:
@@ -297,8 +338,23 @@ def not_applicable(results: ReportData) -> list[str]:
     sentences = []
     for (cells, lacked), models in lacking.items():
         verb = "is" if len(models) == 1 else "are"
+        # What a model of the user's own does wrong is a sentence, and no name of a statistic.
+        is_slip = any(model in results.experiment.predict.code for model in models)
+        why = "" if is_slip else "the profile lacks "
         sentences.append(
-            f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: the profile lacks"
-            f" {listing(lacked, most=_MOST_LACKING)}."
+            f"{listing(models)} {verb} not applicable in {count(cells, 'cell')}: {why}"
+            f"{listing(lacked, most=_MOST_LACKING)}."
         )
     return sentences
+
+
+def model_warnings(predictions: Iterable[Prediction], own_models: Collection[str]) -> Iterator[str]:
+    """What models of the user's own warn of, once for each model, and in how many cells."""
+    warned: dict[str, list[str]] = {}
+    for prediction in predictions:
+        if prediction.model in own_models and prediction.warnings:
+            warned.setdefault(prediction.model, []).append(prediction.warnings[0])
+    for model, warnings in warned.items():
+        others = count(len(warnings) - 1, "other cell") if len(warnings) > 1 else ""
+        also = f" (and warnings in {others})" if others else ""
+        yield f"{model} warns: {excerpt(warnings[0], 300)}{also}"

@@ -156,6 +156,12 @@ class ReportData:
         ranking = self.score_book.ranking("raw")
         return ranking.quantity if ranking else "job_s"
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether one model at least is scored on the times of jobs."""
+        ranking = self.score_book.ranking("raw")
+        return ranking is not None and bool(ranking.models)
+
     def scores(self, quantity: str, speed: Speed, workload: str = "*") -> Sequence[Score]:
         """Scores of one quantity at one speed, by cell and model; *workload* ``*`` is all."""
         return self._scores.get((quantity, speed, workload), ())

@@ -1,13 +1,15 @@
 """
 How long the trials of a plan take: as earlier runs on this machine say, else by a rule.
 
-Pure: it is given what earlier runs measured.
+While they run, what is left follows what the done ones took (`Remaining`).  Pure: it is given what
+was measured.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import linear_regression, mean, median, median_low
 
 from harness.base.records.trial import Cell, TrialRecord
@@ -21,6 +23,38 @@ TRIAL_S = 9.0
 GENERATION_S = 6.0  # of each job; of each input on each cluster
 BYTES_PER_S = 12 * 2**20
 SOME_JOBS = 5  # of a trial that takes as many as it needs
+PRIOR_TRIALS = 4.0  # as many measured trials weigh as much as what was expected of all
+
+
+@dataclass
+class Remaining:
+    """
+    How long the trials that wait still take: what was expected of them, at the pace of those done.
+
+    *expected_s* is of each trial by its id, the start of its cluster included; *end_s* comes behind
+    the last one.  The pace is measured over expected time.  It begins at 1, and `PRIOR_TRIALS` mean
+    trials weigh as much as that: no single trial, long or short, turns the answer over.
+    """
+
+    expected_s: Mapping[str, float] = field(default_factory=dict)
+    end_s: float = 0.0
+    measured_s: dict[str, float] = field(default_factory=dict)
+
+    def left_s(self, waiting: Collection[str]) -> float | None:
+        """Seconds until the trials *waiting* are done; `None` where nothing says."""
+        if not waiting:
+            return 0.0
+        known_s = [*self.expected_s.values()] or [*self.measured_s.values()]
+        if not known_s:
+            return None
+        mean_s = mean(known_s)
+        prior_s = PRIOR_TRIALS * mean_s
+        done_s = sum(self.expected_s.get(trial_id, mean_s) for trial_id in self.measured_s)
+        waiting_s = sum(self.expected_s.get(trial_id, mean_s) for trial_id in waiting)
+        if prior_s + done_s <= 0:
+            return None
+        pace = (prior_s + sum(self.measured_s.values())) / (prior_s + done_s)
+        return pace * waiting_s + self.end_s
 
 
 class Estimator:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -38,6 +38,7 @@ from harness.clusters.state import DeferredInterrupt
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.resolved import resolve_cells
 from harness.core.run import Console
+from harness.core.run.estimate import Remaining
 from harness.core.run.jobs import Inputs, JobRunner, StoppedError
 from harness.core.run.manifest import record_limits, record_systems, record_versions
 from harness.core.run.rates import record_gpus, record_micro, record_rates
@@ -74,9 +75,8 @@ class Execution:
     of its cluster and use; the second one counts, disturbed or not.  *needs_rates*: models need the
     rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
     makes them before the first trial that is scored.  *more_here* gives trials to be added on the
-    cluster that has run all of its own, whose disks and networks are measured, too.  *estimates_s*
-    are expected seconds of trials, *durations* those of the trials that count, both by their ids.
-    *wall* is the wall clock, in seconds since the epoch.
+    cluster that has run all of its own, whose disks and networks are measured, too.  *remaining*
+    says how long the others take.  *wall* is the wall clock, in seconds since the epoch.
     """
 
     run: Run
@@ -91,8 +91,7 @@ class Execution:
     needs_rates: bool = False
     seal: Callable[[], str] = lambda: ""
     more_here: Callable[[], Sequence[Trial]] | None = None
-    estimates_s: Mapping[str, float] = field(default_factory=dict)
-    durations: dict[str, float] = field(default_factory=dict)
+    remaining: Remaining = field(default_factory=Remaining)
     wall: Callable[[], float] = time.time
     failures: Counter[str] = field(default_factory=Counter)
     repeated: set[str] = field(default_factory=set)
@@ -111,17 +110,21 @@ class Execution:
         pending = [trial for trial in trials if trial.id not in done]
         total = len(trials)
         waiting = {trial.id for trial in pending}
-        self.console.step(total - len(waiting), total, self._left_s(waiting), "")
+        self.console.step(total - len(waiting), total, self.remaining.left_s(waiting), "")
+        last_s = time.monotonic()
         with os_error_as_machine_error(self.run.path, is_long=True):
             for _, group in groupby(pending, key=lambda trial: trial.cell.cluster.id):
                 # Closed at once, whatever ends the loop: the cluster must not wait for a collector.
                 with closing(self._run_on_cluster(list(group))) as records:
                     for record in records:
                         waiting.discard(record.trial.id)
+                        # With all that came before it: clusters, warm-up trials, other attempts.
+                        self.remaining.measured_s[record.trial.id] = time.monotonic() - last_s
+                        last_s = time.monotonic()
                         summary = f"{record.trial.cell.workload.name} {record.state}"
                         if record.reason:
                             summary += f": {record.reason}"
-                        left_s = self._left_s(waiting)
+                        left_s = self.remaining.left_s(waiting)
                         self.console.step(total - len(waiting), total, left_s, summary)
                         if record.state != "done" and self.on_error == "stop":
                             raise JobError(
@@ -129,16 +132,6 @@ class Execution:
                                 where=str(self.run.trial_dir(record.trial.id)),
                                 fix="read its logs, or go on past failures with --on-error skip",
                             )
-
-    def _left_s(self, waiting: Iterable[str]) -> float | None:
-        """Seconds that the trials *waiting* take, at the pace of those that are done."""
-        durations = self.durations
-        planned = self.estimates_s
-        if not durations:
-            return sum(planned.get(trial_id, 0.0) for trial_id in waiting) or None
-        mean_s = sum(durations.values()) / len(durations)
-        pace = sum(durations.values()) / sum(planned.get(done, mean_s) for done in durations)
-        return pace * sum(planned.get(trial_id, mean_s) for trial_id in waiting)
 
     def _run_on_cluster(self, trials: list[Trial]) -> Generator[TrialRecord]:
         """Run *trials*, which share one cluster specification, on as many clusters as it takes."""
@@ -274,7 +267,6 @@ class Execution:
             else:
                 for complaint in store_trial(self.run, folder, record, outcome.traces):
                     self.console.say(f"warning: trial {trial.id}: {complaint}")
-                self.durations[trial.id] = record.finished_s - record.started_s
             return Attempt(record, outcome.is_cluster_lost, discarded)
 
     def _record_of(

@@ -36,8 +36,8 @@ def make_plan(
     """
     What `harness plan --json` prints of *trials*: each with its state among *records*, and seconds.
 
-    Each group of trials on one cluster adds its start and its warm-up trials, each input that is
-    new there its generation.  *is_finished*: all is measured anew.
+    Each group of trials on one cluster adds its start and its warm-up trials (`before_s` of its
+    first one), each input that is new there its generation.  *is_finished*: all is measured anew.
     """
     axes = varying(trial.cell for trial in trials)
     resolved = resolve_cells(trial.cell for trial in trials)
@@ -55,14 +55,15 @@ def make_plan(
             cell_id = trial.cell.id
             record = records.get(trial.id)
             expected_s = trial_s[cell_id]
+            before_s = 0.0
             if record is None or is_finished:
                 if not inputs:  # the first of its cluster
-                    total_s += estimator.start_s + LIMITING_S * trial.cell.cluster.limited
-                    total_s += experiment.warmup * expected_s
+                    before_s = estimator.start_s + LIMITING_S * trial.cell.cluster.limited
+                    before_s += experiment.warmup * expected_s
                 if input_of(trial.cell) not in inputs:
                     expected_s += generation_s[cell_id]
                 inputs.add(input_of(trial.cell))
-                total_s += expected_s
+                total_s += before_s + expected_s
             planned.append(
                 {
                     "id": trial.id,
@@ -73,6 +74,7 @@ def make_plan(
                     "profiling": trial.profiling,
                     "state": "pending" if record is None else record.state,
                     "estimate_s": expected_s,
+                    "before_s": before_s,
                 }
             )
     total_s += estimator.end_s if total_s else 0.0

@@ -58,6 +58,7 @@ def known_names(find: Callable[[str, bool], OwnCode] | None = None) -> KnownName
         assert find
         named = find(path, is_override)
         if kind == "models":
+            named.require_predict()
             return named.name, named.code, (), {}
         workload = own_workload(named.code)
         return named.name, named.code, tuple(workload.parameters), workload.scales

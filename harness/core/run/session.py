@@ -20,7 +20,7 @@ from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, Trial, TrialRecord, Versions
 from harness.base.text import excerpt
-from harness.base.units import format_duration
+from harness.base.units import about
 from harness.clusters import remove
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.clusters.monitor.machine import machine_facts
@@ -31,7 +31,7 @@ from harness.core.experiment.grid import expand, order
 from harness.core.experiment.model import Experiment
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
-from harness.core.run.estimate import Estimator
+from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.core.run.experiment_file import ExperimentFile
 from harness.core.run.manifest import record_command
@@ -240,7 +240,7 @@ class Session:
                 on_error=on_error,
                 retries=retries,
                 on_disturbed=on_disturbed,
-                estimates_s=self._announce(run, experiment, planned),
+                remaining=self._announce(run, experiment, planned),
                 needs_rates=are_rates_required(experiment.predict.models),
                 seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
                 more_here=more_here and partial(more_here, run),
@@ -269,17 +269,19 @@ class Session:
             self.console.say(f"the run keeps the models that it has predicted: {fix}")
         return sealed_experiment
 
-    def _announce(
-        self, run: Run, experiment: Experiment, planned: Sequence[Trial]
-    ) -> dict[str, float]:
-        """Say how many of the *planned* trials are done; expected seconds of each, by its id."""
+    def _announce(self, run: Run, experiment: Experiment, planned: Sequence[Trial]) -> Remaining:
+        """Say how many of the *planned* trials are done; how long the others take."""
         records = run.trials()
         done_count = len({trial.id for trial in planned} & records.keys())
         self.console.say(f"run {run.path} ({done_count} of {count(len(planned), 'trial')} done)")
-        plan = make_plan(experiment, planned, records, self.estimator())
+        estimator = self.estimator()
+        plan = make_plan(experiment, planned, records, estimator)
         if left_s := plan["estimate_s"]:
-            self.console.say(f"it will take about {format_duration(left_s)} ({plan['estimated']})")
-        return {trial["id"]: trial["estimate_s"] for trial in plan["trials"]}
+            self.console.say(f"it will take {about(left_s)} ({plan['estimated']})")
+        expected_s = {
+            trial["id"]: trial["estimate_s"] + trial["before_s"] for trial in plan["trials"]
+        }
+        return Remaining(expected_s, estimator.end_s)
 
     def _more_of(self, experiment: Experiment) -> MoreTrials | None:
         """What gives trials of *experiment* to be added; `None`: its plan is all."""

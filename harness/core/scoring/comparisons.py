@@ -32,6 +32,8 @@ FAMILY_ERROR = 0.05
 MARGIN = 0.02  # two points: models nearer to each other than that are equal
 MOST_FRAME = 0.30  # of a job's time may pass around its tasks where job times are compared
 FRAMED = ("job_s", "each_job_s", "published_s")
+_FRAMED = f"the frame exceeds {100 * MOST_FRAME:.0f} % of the job"
+_UNANSWERED = "a model that is compared has no answer"
 _MOST_MORE = 1000
 
 
@@ -49,14 +51,23 @@ class _Answers:
         else:
             self.by_model.setdefault(score.model, {})[score.cell] = score
 
+    def not_compared(self, compared: int) -> dict[str, int]:
+        """How many cells are not among the *compared* ones, by the reason."""
+        by_reason = {_FRAMED: len(self.framed), _UNANSWERED: len(self.counted()) - compared}
+        return {reason: number for reason, number in by_reason.items() if number}
+
+    def counted(self) -> set[str]:
+        """Cells that count and that a model answers."""
+        return {*chain(*self.by_model.values())}
+
     def exclusion(self) -> str:
         """Say how many cells do not count, and why; nothing where all do."""
         if not self.framed:
             return ""
         excluded = len(self.framed)
-        counted = len({*chain(*self.by_model.values())})
+        counted = len(self.counted())
         cells = f"{excluded} of {excluded + counted} cells"
-        return f"the frame exceeds {100 * MOST_FRAME:.0f} % of the job in {cells}"
+        return f"{_FRAMED} in {cells}"
 
 
 def compare(
@@ -84,6 +95,7 @@ def compare(
     comparisons = []
     for (quantity, speed), answers in groups.items():
         rows, left_out = ranked_rows(answers.by_model)
+        compared = len(next(iter(rows.values()), ()))
         pairs = list[Comparison]()
         if len(rows) >= 2:
             family = _Family(rows, margin=margin, error=error, refits=refits or {})
@@ -94,12 +106,13 @@ def compare(
             Ranking(
                 quantity=quantity,
                 speed=speed,
-                cells=len(next(iter(rows.values()), ())),
+                cells=compared,
                 models=tuple(rows),
                 errors=tuple(_mean_error(row) for row in rows.values()),
                 nearest=_nearest(rows, pairs),
                 left_out=left_out if rows else {},
                 reason=answers.exclusion(),
+                cells_left_out=answers.not_compared(compared),
             )
         )
     return rankings, comparisons

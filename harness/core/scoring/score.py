@@ -28,6 +28,12 @@ from harness.base.stats.spread import mean_floors
 from harness.core.scoring.comparisons import FAMILY_ERROR, compare
 from harness.core.scoring.metrics import METRICS
 from harness.core.scoring.metrics.errors import i_accu, relative_error, signed_error
+from harness.core.scoring.tallies import (
+    PlannedTrial,
+    as_planned,
+    refuted_quantities,
+    tallies,
+)
 from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 
 BASELINE = "whatif"
@@ -63,14 +69,15 @@ def score(
     measurements: Sequence[Measurement],
     *,
     error: float = FAMILY_ERROR,
+    planned: Sequence[PlannedTrial] | None = None,
 ) -> ScoreBook:
     """
     All scores, their summaries per workload and overall (``*``), and comparisons of models.
 
-    A quantity that the model does not give, or that was measured as 0, has no row.  A model without
-    an answer for a measured cell is counted as not applicable there; predictions of cells that were
-    not measured are left out.  *error* is the level of the comparisons: 5 %, or that of one of
-    several looks.
+    A quantity that the model does not give, or that is refuted (`refuted_quantities`), has no row;
+    a model without an answer for a measured cell is counted as not applicable there.  The tallies
+    count all of it, of the *planned* trials: those that were measured, unless they are given.
+    *error* is the level of the comparisons: 5 %, or that of one of several looks.
     """
     ordered = sorted(measurements, key=lambda measurement: measurement.trial)
     trials: dict[str, list[Measurement]] = defaultdict(list)
@@ -97,14 +104,39 @@ def score(
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, scorable)),
+        tallies=tuple(
+            tallies(
+                as_planned(measurements, predictions) if planned is None else planned,
+                ordered,
+                predictions,
+                scores,
+                compared_quantity,
+            )
+        ),
     )
 
 
+def compared_quantity(score: Score) -> str:
+    """The measured quantity that *score* is about."""
+    return _compared_with(score.level, score.quantity)
+
+
+def _compared_with(level: Level, quantity: str) -> str:
+    """The measured quantity that a predicted one of that *level* is compared with."""
+    return "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
+
+
 def frame_shares(measurements: Iterable[Measurement]) -> dict[str, float]:
-    """Share of each cell's job time that passes around its tasks, where that is known."""
+    """
+    Share of each cell's job time that passes around its tasks, where that is known.
+
+    A frame that exceeds a job is refuted, and has no share anywhere.
+    """
     trials_s = defaultdict[str, list[dict[str, float]]](list)
     for measurement in measurements:
         trials_s[measurement.cell].append(measurement.raw_s)
+    if any(raw_s.get("body_s", 1.0) <= 0 for raw_s in chain.from_iterable(trials_s.values())):
+        return {}
     shares = {}
     for cell, repeats in trials_s.items():
         frames_s = [raw_s["frame_s"] for raw_s in repeats if "frame_s" in raw_s]
@@ -128,11 +160,14 @@ def _refitted_times(
 class _Repeats:
     """Measured times of all trials, by kind and cell, and the noise floor of each cell's mean."""
 
-    def __init__(self, measurements: Iterable[Measurement]) -> None:
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        refuted = refuted_quantities(measurements)
         self.times_s: dict[_Kind, dict[str, list[float]]] = defaultdict(dict)
         for repeat, speed in product(measurements, SPEEDS):
             trial_times = repeat.raw_s if speed == "raw" else repeat.reference_s
             for quantity, seconds in trial_times.items():
+                if (repeat.workload, quantity) in refuted:
+                    continue
                 times_by_cell = self.times_s[repeat.workload, quantity, speed]
                 times_by_cell.setdefault(repeat.cell, []).append(seconds)
         self.floors: dict[_Kind, dict[str, float | None]] = {}
@@ -149,7 +184,7 @@ def cell_scores(
     predictions: Sequence[Prediction], trials: Mapping[str, Sequence[Measurement]]
 ) -> Iterator[Score]:
     """Yield a score for each quantity that was predicted and measured."""
-    repeats = _Repeats(chain.from_iterable(trials.values()))
+    repeats = _Repeats([*chain.from_iterable(trials.values())])
     baseline_s = {
         prediction.cell: predicted_times(prediction)
         for prediction in predictions
@@ -159,14 +194,11 @@ def cell_scores(
         cell = prediction.cell
         first_trial = trials[cell][0]
         for quantity, (level, predicted_s) in predicted_times(prediction).items():
-            compared_with = "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
-            kind = (first_trial.workload, compared_with, speed)
+            kind = (first_trial.workload, _compared_with(level, quantity), speed)
             repeats_s = repeats.of_cell(kind, cell)
             if predicted_s is None or not repeats_s:
                 continue
             measured_s = fmean(repeats_s)
-            if measured_s <= 0:
-                continue
             _, whatif_s = baseline_s.get(cell, {}).get(quantity, (level, None))
             accuracy = None
             if whatif_s is not None:

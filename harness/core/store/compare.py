@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,6 +13,7 @@ from harness.observe.storage.opener import Opener
 _MOST = 1000  # differences named of one file
 _UNREADABLE = "restore it from a copy, or make it again: harness collect, profile, predict, score"
 _CLOSE = 1e-9  # relative: what linear algebra may differ by from one machine to another
+_NUMBERS = re.compile(r"\.\d+(?=\.|$)")
 _ORIGIN = ("code", "profile")  # of a prediction: says what made it, and is no part of the answer
 
 
@@ -51,9 +54,16 @@ def _are_same_bytes(stored: Opener, remade: Opener, name: str) -> bool:
 
 
 def _differences(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
-    """The values of the file *name* that are not the same in both runs."""
+    """
+    The values of the file *name* that are not the same in both runs.
+
+    What an older version of the harness stored has no value in the fields that came later.
+    """
     old = dict(_values(stored, name))
     new = dict(_values(remade, name))
+    if 0 < _version(stored, name) < _version(remade, name):
+        known_fields = {_field(place) for _, place in old}
+        new = {key: value for key, value in new.items() if _field(key[1]) in known_fields}
     for model, place in old | new:
         before = old.get((model, place))
         after = new.get((model, place))
@@ -63,6 +73,21 @@ def _differences(stored: Opener, remade: Opener, name: str) -> Iterator[Differen
         if isinstance(before, int | float) and isinstance(after, int | float) and before:
             relative = (after - before) / abs(before)
         yield Difference(model, place, before, after, relative)
+
+
+def _field(place: str) -> str:
+    """The *place* of a value without its numbers in lists: the same for all items."""
+    return _NUMBERS.sub("", place)
+
+
+def _version(opener: Opener, name: str) -> int:
+    """The version of the shape of the file *name*; 0 where it is not there, or says none."""
+    path = opener.root / name
+    if path.suffix != ".json" or not opener.exists(path):
+        return 0
+    document = opener.parse_json(opener.read(path, _UNREADABLE), path, _UNREADABLE)
+    version = document.get("schema_version", 0) if isinstance(document, dict) else 0
+    return version if isinstance(version, int) else 0
 
 
 def _values(opener: Opener, name: str) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -22,7 +22,8 @@ LACKS = {
     "raw": "",
 }
 _OF_SCORES = (
-    "harness show, report, plot, export, score, predict, profile, ask and tune take this run"
+    "harness show, report, plot, export, score, predict, compare, profile, ask and tune take"
+    " this run"
 )
 _ANSWERS = {"scores": _OF_SCORES, "traces": f"{_OF_SCORES}, and so does harness trace"}
 _OF_BUNDLE = "harness compare and publish --check take its bundle"

@@ -17,7 +17,7 @@ from harness.base.records.tasks import TaskSpans, UnitTimes
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
 from harness.base.text import excerpt
-from harness.base.units import MIB, format_bytes
+from harness.base.units import format_bytes
 from harness.core.experiment.model import Experiment
 from harness.core.store.evidence import (
     CHAIN,
@@ -39,6 +39,7 @@ from harness.core.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFIL
 from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.observe.storage import tables
 from harness.observe.storage.files import (
+    LEAST_FREE_BYTES,
     MAKE_ROOM,
     check_name,
     exclusive_lock,
@@ -62,9 +63,6 @@ _MADE_FILES = (EXPERIMENT, MANIFEST, PLAN, CHAIN, FINISHED, "lock")
 _MADE_FOLDERS = ("incoming", "trials", *DISCARDED, PROFILES, PREDICTIONS, SCORES, ANALYSES)
 _MADE_REPORTS = ("report.html", "report.md", "report.json", "hibench.report")
 MADE = frozenset((*_MADE_FILES, *_MADE_FOLDERS, *_MADE_REPORTS))
-
-# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
-LEAST_FREE_BYTES = 16 * MIB
 
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "restore it; or let harness predict RUN make an analysis with profiles of its own"

@@ -6,6 +6,7 @@ import re
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import PurePosixPath
 
 from harness.base.errors import DataError, ParseError
@@ -15,6 +16,7 @@ from harness.base.records.trace import JobTrace
 from harness.base.records.trial import TrialRecord
 from harness.core.store import RawLogs, Run
 from harness.core.store.trials import TrialFolder
+from harness.observe.parsing.clocks import clock_notes
 from harness.observe.parsing.history import read_history
 from harness.observe.parsing.ltrace import MOST_UNITS_BYTES, read_ltrace, read_units
 
@@ -74,10 +76,11 @@ def store_trial(
 
 
 def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> list[str]:
-    """Make the trace tables of a trial; return what of its recordings is missing or unreadable."""
+    """Make the trace tables of a trial; return what is missing, unreadable, or of a wrong clock."""
     recordings = Recordings(run.raw(record.trial.id))
     run.write_trace(record.trial.id, traces, recordings if len(recordings) else None)
     complaints = [f"{name} cannot be read: {what}" for name, what in recordings.unreadable.items()]
+    complaints += clock_notes(chain.from_iterable(trace.clocks for trace in traces))
     succeeded_tasks = 0
     for trace in traces:
         succeeded_tasks += sum(attempt.state == "succeeded" for attempt in trace.attempts)

@@ -11,7 +11,7 @@ schemas differ read alike.  Types of events that say nothing about attempts or t
 (tasks, queue, priority) are skipped; one that the schema does not name is an error.
 
 Whose clock: an attempt starts and ends by the application master's, the ends of map, shuffle and
-sort are the container's.
+sort are the container's; where these are off, `clocks` moves them or leaves them out.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from harness.base.records.trace import (
     TaskKind,
 )
 from harness.base.text import excerpt
+from harness.observe.parsing.clocks import settled
 from harness.observe.parsing.lines import LARGEST, value_excerpt
 
 _CHUNK_BYTES = 1 << 18
@@ -412,11 +413,11 @@ class _Job:
         if ended["state"] != "succeeded":
             ended["error"] = self._text(fields, "error")
         elif task_kind == "map":
-            # A map of the old interface without reduces after it writes 0.
+            # A map of the old interface without reduces after it writes 0, which is no moment.
             ended["map_finish_s"] = self._seconds(fields, "mapFinishTime") or None
         else:
-            ended["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime")
-            ended["sort_finish_s"] = self._seconds(fields, "sortFinishTime")
+            ended["shuffle_finish_s"] = self._seconds(fields, "shuffleFinishTime") or None
+            ended["sort_finish_s"] = self._seconds(fields, "sortFinishTime") or None
 
     def trace(self) -> JobTrace:
         """Give the job, once all events are in; `ParseError` where they do not make one."""
@@ -427,7 +428,7 @@ class _Job:
         self.place = self._end_place
         if self._facts["finish_s"] < self._facts["submit_s"]:
             raise self.error("the job ends before it is submitted")
-        attempts = []
+        listed = list[TaskAttempt]()
         for attempt_id, ended in self._ends.items():
             self.place = self._end_places[attempt_id]
             start = self._starts.get(attempt_id)
@@ -437,24 +438,18 @@ class _Job:
                 continue  # It never got a container.
             if ended["finish_s"] < start["start_s"]:
                 raise self.error(f"{attempt_id} ends before it starts")
-            attempt = TaskAttempt(attempt_id=attempt_id, **{**ended, **start})
-            self._check_moments(attempt)
-            attempts.append(attempt)
-        attempts.sort(key=attrgetter("start_s", "attempt_id"))
+            listed.append(TaskAttempt(attempt_id=attempt_id, **{**ended, **start}))
+        kept, clocks = settled(listed)
+        attempts = sorted(kept, key=attrgetter("start_s", "attempt_id"))
         self.place = self._end_place
         self._check_count(attempts)
         defaults = {"launch_s": self._facts["submit_s"], "num_maps": 0, "num_reduces": 0}
-        return JobTrace(job_id=self._job_id, attempts=tuple(attempts), **defaults | self._facts)
-
-    def _check_moments(self, attempt: TaskAttempt) -> None:
-        """Refuse moments, which are by the clock of the attempt's node, outside of the attempt."""
-        earliest_s, latest_s = attempt.window  # by the clock of its master
-        for name in ("map_finish_s", "shuffle_finish_s", "sort_finish_s"):
-            at_s = getattr(attempt, name)
-            if at_s is not None and not earliest_s <= at_s <= latest_s:
-                what = f"{name} of {attempt.attempt_id} is {at_s - attempt.start_s:.0f} s into an"
-                what += f" attempt of {attempt.duration_s:.0f} s"
-                raise self.error(what, f"set the clock of {excerpt(attempt.host)} right")
+        return JobTrace(
+            job_id=self._job_id,
+            attempts=tuple(attempts),
+            clocks=clocks,
+            **defaults | self._facts,
+        )
 
     def _check_count(self, attempts: Iterable[TaskAttempt]) -> None:
         """Compare with the job's own count of its successful tasks: no lost line goes unseen."""

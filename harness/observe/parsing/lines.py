@@ -222,6 +222,11 @@ class Reader:
         return None
 
 
+def has_layout(log_line: bytes) -> bool:
+    """Whether a line is laid out as those of Hadoop's containers are."""
+    return _LAYOUT.match(log_line.decode("utf-8", "replace")) is not None
+
+
 def _moments(stamp: str, zone: tzinfo) -> list[float]:
     """Seconds since the epoch at *stamp*, twice: they differ in the hour that clocks repeat."""
     try:

@@ -44,7 +44,15 @@ from typing import Any, Literal
 from harness.base.errors import ParseError
 from harness.base.hadoop.constants import METADATA_BYTES
 from harness.base.records.tasks import CopyLog, MergeTimes, ShuffleLog, SpillLog, TaskLog, VisitLog
-from harness.observe.parsing.lines import ALWAYS, Event, Messages, Reader, Window, order_error
+from harness.observe.parsing.lines import (
+    ALWAYS,
+    Event,
+    Messages,
+    Reader,
+    Window,
+    has_layout,
+    order_error,
+)
 
 _N = r"(\d{1,18})"
 _SIGNED = r"(-?\d{1,18})"
@@ -106,9 +114,25 @@ def wanted_lines(lines: Iterable[bytes]) -> Iterator[bytes]:
             yield line
 
 
-def first_moment(lines: Iterable[bytes], source: str) -> float | None:
-    """Seconds since the epoch of the first event of a task, as if its zone were UTC."""
-    return next((event.at_s for event in _TASK_READER.events(lines, source, UTC)), None)
+def in_layout(lines: Iterable[bytes]) -> bool:
+    """Whether any of *lines* is as Hadoop lays out its logs: in another layout are no moments."""
+    return any(map(has_layout, lines))
+
+
+def moments_of(lines: Iterable[bytes], source: str, zone: tzinfo) -> tuple[float, float] | None:
+    """Seconds since the epoch of the first and of the last event of a task; `None` without one."""
+    moments = [event.at_s for event in _TASK_READER.events(lines, source, zone)]
+    return (min(moments), max(moments)) if moments else None
+
+
+def first_event(lines: Iterable[bytes], source: str) -> Event | None:
+    """First event of a task, at its moment as if its zone were UTC; `None`: there is none."""
+    return next(_TASK_READER.events(lines, source, UTC), None)
+
+
+def first_of_shuffle(lines: Iterable[bytes], source: str) -> Event | None:
+    """First event of a shuffle, as `first_event` has that of a task."""
+    return next(_SHUFFLE_READER.events(lines, source, UTC), None)
 
 
 def read_task_log(

@@ -22,12 +22,7 @@ import numpy as np
 
 from harness.base.hadoop.constants import METADATA_BYTES
 from harness.base.records.profile import Statistic
-from harness.base.records.trace import (
-    FILE_INPUT_COUNTER,
-    FILE_OUTPUT_COUNTER,
-    TaskAttempt,
-    TaskKind,
-)
+from harness.base.records.trace import FILE_OUTPUT_COUNTER, TaskAttempt, TaskKind
 from harness.base.stats.spread import standard_deviation
 from harness.base.units import MIB
 from harness.observe.profiling.jobs import Observation
@@ -63,7 +58,7 @@ class Task:
     @property
     def input_bytes(self) -> float:
         """Stored bytes that a map read."""
-        return self[f"{FILE_INPUT_COUNTER}.BYTES_READ"]
+        return float(self.attempt.input_bytes)
 
     @property
     def read_bytes(self) -> float:

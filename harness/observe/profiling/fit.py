@@ -82,7 +82,15 @@ def fit_profile(
         readable_tasks += tasks(job, ratios)
     costs, groups, diagnostics = fit_costs(_without_hidden(rows, warnings))
     frame = measure_frame(succeeded, speed, costs)
-    warnings += [f"{name} is absent: no job shows it" for name in _absent(frame, succeeded)]
+    absent = _absent(frame, succeeded)
+    warnings += [f"{name} is absent: no job shows it" for name in absent]
+    jobs = profiled_jobs(succeeded, speed, frame)
+    without_body = sum(job.body_s is None for job in jobs)
+    if without_body and not absent:
+        warnings.append(
+            f"{without_body} of {len(jobs)} jobs are no longer than what passes around their tasks:"
+            " they have no body, and models that learn from bodies do not learn from them"
+        )
     return Profile(
         workload=workload,
         statistics=dataflow_statistics(readable_tasks)
@@ -99,7 +107,7 @@ def fit_profile(
         ranges=ranges(succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(job.trial.id for job in succeeded)),
-        jobs=profiled_jobs(succeeded, speed, frame),
+        jobs=jobs,
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

@@ -7,12 +7,11 @@ ends is in what was recorded of it, or in its log; a history shows neither.
 
 from __future__ import annotations
 
-import itertools
 import math
 import statistics
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from harness.base.errors import ModelError
 from harness.base.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
@@ -27,6 +26,9 @@ from harness.observe.profiling.measured import measured
 # By the kind of a task: parts of the frame that are start and end of its JVM.
 _STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}
 _ENDS = {"map": "map_end_s", "reduce": "reduce_end_s"}
+# Start and end of a JVM take at most this share of the shortest task of their kind, where they are
+# fitted: a fit knows no bound, and what it takes too much for them no task has left to work in.
+_MOST_OF_TASK = 0.9
 # Costs of What-If that stand for a JVM's start and end where nothing else shows them.
 _FITTED = ((_STARTS, "setup_cpu_s"), (_ENDS, "cleanup_cpu_s"))
 
@@ -106,7 +108,8 @@ def measure_frame(
     Parts of the frame by the names of `FRAME`, medians in seconds, each where jobs show it.
 
     At reference speed, or as measured without a *speed*.  A start or an end of tasks that neither
-    spans nor logs show is the fitted one of *costs*, and marked assumed.
+    spans nor logs show is the fitted one of *costs*, and marked assumed: both of a kind within its
+    shortest task.
     """
     seen = defaultdict[str, list[float]](list)
     sources = defaultdict[str, set[str]](set)
@@ -125,13 +128,52 @@ def measure_frame(
         for name in FRAME
         if name in seen
     }
-    for side, (names, cost) in itertools.product(SIDES, _FITTED):
-        fitted = side_costs(costs or {}, side).get(cost)
-        name = names[side]
-        if name not in frame and fitted:
-            changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
-            frame[name] = fitted.model_copy(update=changes)
+    for side in SIDES:
+        fitted_costs = side_costs(costs or {}, side)
+        fitted = {
+            names[side]: _assumed(fitted_costs[cost], cost)
+            for names, cost in _FITTED
+            if names[side] not in frame and cost in fitted_costs
+        }
+        frame |= _bounded(fitted, shortest_task_s(observations, side, speed))
     return frame
+
+
+def _assumed(fitted: Statistic, cost: str) -> Statistic:
+    """The *fitted* value of a *cost* as a part of the frame that no job shows."""
+    changes = {"source": f"the fitted {cost}", "assumed": True, "group": (), "nodes": {}}
+    return fitted.model_copy(update=changes)
+
+
+def _bounded(fitted: Mapping[str, Statistic], shortest_s: float) -> dict[str, Statistic]:
+    """The *fitted* start and end of a kind of tasks, the shortest of which took *shortest_s*."""
+    most_s = _MOST_OF_TASK * shortest_s
+    together_s = math.fsum(statistic.value for statistic in fitted.values())
+    if together_s <= most_s:
+        return dict(fitted)
+    factor = most_s / together_s
+    return {
+        name: statistic.model_copy(
+            update={
+                "value": factor * statistic.value,
+                "source": f"{statistic.source}, within the shortest task",
+            }
+        )
+        for name, statistic in fitted.items()
+    }
+
+
+def shortest_task_s(
+    observations: Iterable[Observation], kind: str, speed: SpeedCorrection | None
+) -> float:
+    """Seconds of the shortest task of *kind* that succeeded, at reference *speed*; else inf."""
+    durations = [
+        (observation.at_reference(1.0, speed) if speed else 1.0) * attempt.duration_s
+        for observation in observations
+        for attempt in observation.trace.attempts
+        if (attempt.kind, attempt.state) == (kind, "succeeded")
+    ]
+    return min(durations, default=math.inf)
 
 
 def own_frame(
@@ -174,7 +216,8 @@ def profiled_jobs(
     """
     Jobs of *observations* in the order of their trials' names, times at reference speed.
 
-    Each body is the job's time less its own frame, for which *frame* has what it does not show.
+    Each body is the job's time less its own frame, for which *frame* has what it does not show; a
+    job that is no longer than that has no body.
     """
     jobs = []
     for observation in observations:
@@ -182,6 +225,9 @@ def profiled_jobs(
         cluster = observation.cluster
         own_s, ends, _ = own_frame(observation, frame, speed)
         times_s: dict[str, float | None] = {**measured([job_trace], [own_s], ends)}
+        for name in ("body_s", "map_task_s", "reduce_task_s"):
+            if (times_s.get(name) or 0.0) <= 0:
+                times_s[name] = None
         times_s["map_slowdown_s"] = map_slowdown(job_trace, cluster.map_slots)
         names = ("job_s", "body_s", "map_task_s", "reduce_task_s", "map_slowdown_s")
         jobs.append(

@@ -22,7 +22,6 @@ from harness.base.records.trace import (
     CPU,
     CUDA,
     DEVICE_COUNTER,
-    FILE_INPUT_COUNTER,
     FILE_OUTPUT_COUNTER,
     FILE_SYSTEM_COUNTER,
     TaskAttempt,
@@ -194,7 +193,9 @@ def _reduce_seconds(jobs: Sequence[Observation], speed: SpeedCorrection) -> tupl
 
 def _dataflow(jobs: Sequence[Observation]) -> Iterator[tuple[str, tuple[str, list[float]]]]:
     """Yield what counters say of the test job: a statistic, and which counter, and its sums."""
-    input_bytes = _sums(jobs, "map", f"{FILE_INPUT_COUNTER}.BYTES_READ")
+    input_bytes = [
+        math.fsum(attempt.input_bytes for attempt in job.trace.succeeded("map")) for job in jobs
+    ]
     reducing = [job for job in jobs if job.trace.num_reduces]
     map_only = [job for job in jobs if not job.trace.num_reduces]
     map_bytes = _sums(reducing, "map", "MAP_OUTPUT_BYTES")

@@ -38,24 +38,30 @@ class Span(NamedTuple):
         self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
     ) -> list[float]:
         """
-        Seconds of the span in each of *attempts* for which the history shows both its ends.
+        Seconds of the span in each of *attempts* of which both its ends are known.
 
-        *ends* are the seconds that the JVM of an attempt needs to start and to end; attempts
-        without them are left out.
+        *ends* are the seconds that the JVM of an attempt needs to start and to end.  Where these
+        are another task's, a span may come out negative: it is given as it is, for a span that is
+        cut at 0 hides that these ends are not this task's.
         """
-        begin_field = self.begin
-        end_field = self.end
         measured_s = []
         for attempt in attempts:
-            if attempt.attempt_id not in ends:
-                continue
-            start_s, end_s = ends[attempt.attempt_id]
-            begin = getattr(attempt, begin_field) if begin_field else attempt.start_s + start_s
-            finish = getattr(attempt, end_field) if end_field else attempt.finish_s - end_s
+            start_s, end_s = ends.get(attempt.attempt_id, (None, None))
+            begin = self._moment(attempt, self.begin, attempt.start_s, start_s)
+            finish = self._moment(attempt, self.end, attempt.finish_s, end_s, sign=-1)
             if begin is not None and finish is not None:
-                # A usual start may be longer than one task's own.
-                measured_s.append(max(0.0, finish - begin))
+                measured_s.append(finish - begin)
         return measured_s
+
+    @staticmethod
+    def _moment(
+        attempt: TaskAttempt, name: str, outer_s: float, around_s: float | None, sign: int = 1
+    ) -> float | None:
+        """The moment *name* of an attempt; without a name its work's, *around_s* from *outer_s*."""
+        if name:
+            moment: float | None = getattr(attempt, name)
+            return moment
+        return None if around_s is None else outer_s + sign * around_s
 
 
 SPANS = (
@@ -79,7 +85,7 @@ def measured(
 
     *frames* are the seconds around the tasks of each job, *ends* those of the start and of the end
     of each task's JVM, by attempt.  Bodies and tasks are without them; what no frame or no end is
-    known of is absent, and so is a body of which nothing would be left.
+    known of is absent.  A body is there whatever its value: one that is negative refutes its frame.
 
     The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
     passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
@@ -92,8 +98,7 @@ def measured(
     if known_frames and len(known_frames) == len(jobs):
         frame_s = math.fsum(known_frames)
         quantities["frame_s"] = frame_s
-        if job_s > frame_s:
-            quantities["body_s"] = job_s - frame_s
+        quantities["body_s"] = job_s - frame_s
     makespans = [makespan for job in jobs if (makespan := job_makespan_s(job)) is not None]
     if makespans:
         quantities["makespan_s"] = math.fsum(makespans)
@@ -115,7 +120,7 @@ def job_makespan_s(job: JobTrace) -> float | None:
 def task_means_s(
     jobs: Sequence[JobTrace], ends: Mapping[str, tuple[float, float]]
 ) -> dict[str, float]:
-    """Mean seconds of each of `SPANS` over all tasks that succeeded and have known *ends*."""
+    """Mean seconds of each of `SPANS` over all tasks that succeeded and show both its ends."""
     tasks_s = defaultdict[str, list[float]](list)
     for job, span in product(jobs, SPANS):
         measured_s = span.measure(job.succeeded(span.kind), ends)

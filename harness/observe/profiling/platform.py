@@ -39,7 +39,7 @@ from harness.base.records.statistics import (
     typical_values,
 )
 from harness.base.records.tasks import MapTimes, ReduceTimes, Source
-from harness.base.records.trace import FILE_INPUT_COUNTER, FILE_OUTPUT_COUNTER, TaskAttempt
+from harness.base.records.trace import FILE_OUTPUT_COUNTER, TaskAttempt
 from harness.base.stats.collinear import groups
 from harness.base.stats.resampling import jackknife_variance
 from harness.base.units import MIB
@@ -170,7 +170,7 @@ def _counts(
     file_bytes = [spill.file_bytes or 0 for spill in times.spills]
     counts = map_counts(
         MapAmounts(
-            input_bytes=attempt.count(f"{FILE_INPUT_COUNTER}.BYTES_READ"),
+            input_bytes=attempt.input_bytes,
             input_records=attempt.count("MAP_INPUT_RECORDS"),
             output_bytes=output_bytes,
             output_records=output_records,

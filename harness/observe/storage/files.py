@@ -24,10 +24,13 @@ from typing import Any
 
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.text import excerpt
-from harness.base.units import format_bytes
+from harness.base.units import MIB, format_bytes
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
+# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
+LEAST_FREE_BYTES = 16 * MIB
+
 _BELOW = "x" * 99  # room for the name of what lies below a path
 _LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
 
@@ -157,6 +160,30 @@ def is_locked(path: Path) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def walk_folders(
+    top: str | Path, leave_out: Callable[[OSError], object] = lambda _: None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """
+    Each folder from *top* down, with the names of its folders and of its other files, sorted.
+
+    However deep they lie: `os.walk` calls itself for each.  No link is followed.  Folders that are
+    taken out of the list are not entered; of one that cannot be read *leave_out* gets the error.
+    """
+    waiting = [str(top)]
+    while waiting:
+        parent = waiting.pop()
+        try:
+            with os.scandir(parent) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            leave_out(error)
+            continue
+        links = {entry.name for entry in found if entry.is_symlink()}
+        names = [entry.name for entry in found if entry.is_dir()]
+        yield parent, names, [entry.name for entry in found if not entry.is_dir()]
+        waiting += [str(Path(parent, name)) for name in reversed(names) if name not in links]
 
 
 def folders(parent: Path) -> list[Path]:

@@ -29,7 +29,7 @@ from harness.base.installed import PROJECT, by_form
 from harness.base.records.trial import SCHEMA_VERSION, Record
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
-from harness.observe.storage.files import os_error_as_machine_error
+from harness.observe.storage.files import os_error_as_machine_error, walk_folders
 
 MANIFEST = "manifest.json"
 PACKED = ".gz"  # of a record that was packed to be published; it is read, and hashed, as it was
@@ -132,7 +132,7 @@ class Opener:
     def names(self, folder: Path) -> Iterator[str]:
         """Names of all files below *folder*, from there; `DataError` for a link to a folder."""
         start = len(str(folder)) + 1
-        for root, folders, names in os.walk(folder):
+        for root, folders, names in walk_folders(folder):
             yield from (f"{root}/{name}"[start:] for name in names)
             for path in (Path(root, name) for name in folders):
                 if path.is_symlink():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import types
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import cache
 from itertools import chain, groupby, islice, pairwise
@@ -35,7 +35,8 @@ _LARGE = 10_000  # rows
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
-_JOB = tuple(field.name for field in fields(JobTrace) if field.name not in (*_SCOPES, "attempts"))
+_APART = {*_SCOPES, "attempts", "clocks"}
+_JOB = tuple(field.name for field in fields(JobTrace) if field.name not in _APART)
 _COUNTERS = {"job_id": str, "attempt_id": str, "scope": str, "name": str, "value": int}
 _UNITS = {"attempt_id": str, "unit_records": int, "unit": int, "seconds": float}
 
@@ -86,26 +87,31 @@ def write_table(
 
 
 def read_table(
-    opener: Opener, file_path: Path, columns: Mapping[str, Any]
+    opener: Opener, file_path: Path, columns: Mapping[str, Any], later: Collection[str] = ()
 ) -> Iterator[dict[str, Any]]:
     """Rows of a table, a part of them in memory at once; `DataError` where damage is met."""
-    for batch in read_columns(opener, file_path, columns):
+    for batch in read_columns(opener, file_path, columns, later):
         lists = [column if isinstance(column, list) else column.tolist() for column in batch]
         for table_row in zip(*lists, strict=True):
             yield dict(zip(columns, table_row, strict=True))
 
 
 def read_columns(
-    opener: Opener, file_path: Path, columns: Mapping[str, Any]
+    opener: Opener, file_path: Path, columns: Mapping[str, Any], later: Collection[str] = ()
 ) -> Iterator[list[Any]]:
-    """Columns of a table, part after part: arrays of numbers without a gap, else lists."""
+    """
+    Columns of a table, part after part: arrays of numbers without a gap, else lists.
+
+    Those that came *later* may be absent from an older table: no row has a value then.
+    """
     import pyarrow as arrow
 
     from pyarrow import parquet
 
     schema = arrow.schema([(column, _arrow_type(hint)) for column, hint in columns.items()])
     # Equal texts are read once.
-    texts = [field.name for field in schema if field.type == arrow.string()]
+    is_text = {field.name: field.type == arrow.string() for field in schema}
+    texts = [name for name in schema.names if is_text[name] and name not in later]
     try:
         with (
             opener.open(file_path, FROM_RAW, MOST_WHOLE_BYTES) as stream,
@@ -116,16 +122,20 @@ def read_columns(
             if unknown := set(file.schema_arrow.names) - set(schema.names):
                 what = f"the column '{excerpt(min(unknown))}' is not known here"
                 raise opener.newer_error(what, file_path)
-            if file.schema_arrow.names != schema.names:
+            names = file.schema_arrow.names
+            if names != [name for name in schema.names if name in names or name not in later]:
                 raise ValueError(f"its columns are not {', '.join(columns)}")
             for group in range(file.num_row_groups):
                 # Threads cost more than they save where a table is small, and most are.
                 is_large = file.metadata.row_group(group).num_rows > _LARGE
                 table = file.read_row_group(group, use_threads=is_large)
                 table.validate(full=True)
-                for field, column in zip(schema, table.columns, strict=True):
-                    _check_column(field, column, columns[field.name])
-                yield [_values(column) for column in table.columns]
+                for name in names:
+                    _check_column(schema.field(name), table[name], columns[name])
+                yield [
+                    _values(table[name]) if name in names else [None] * len(table)
+                    for name in schema.names
+                ]
     except (arrow.ArrowException, OSError, KeyError, ValueError) as error:
         problem = f"{file_path.name} is not a table: {excerpt(error, 300)}"
         raise DataError(problem, where=str(file_path), fix=FROM_RAW) from error

@@ -49,6 +49,7 @@ def make_document(results: ReportData) -> Document:
         name=results.experiment.name,
         question=results.experiment.question,
         headline=headline(results),
+        is_answer=results.is_answered,
         sections=[section for make in SECTIONS if (section := make(results)).shown()],
         facts=facts(results),
         overview=scores.overview_table(results),

@@ -49,6 +49,7 @@ def section(results: ReportData) -> Section:
         ],
         missing="No prediction has been scored.",
         values=lambda: {
+            "tallies": score_book.tallies,
             "summaries": score_book.summaries,
             "frame_shares": {
                 workload: frame_share(results, workload) for workload in (*results.workloads, "*")
