@@ -7,15 +7,15 @@ one of these passes through `by_form`, which has a text for both.
 
 from __future__ import annotations
 
-from pathlib import Path
+from importlib.resources import files
 
 PROJECT = "mapreduce-harness"  # as pip knows it
-_CLONE = Path(__file__).resolve().parents[2]
+_CLONE = files("harness").joinpath("..")
 
 
 def is_clone() -> bool:
     """Whether the package lies in a clone of its repository, with all that is beside it there."""
-    return (_CLONE / "Makefile").is_file() and (_CLONE / "experiments").is_dir()
+    return _CLONE.joinpath("Makefile").is_file() and _CLONE.joinpath("experiments").is_dir()
 
 
 def by_form(in_clone: str, installed: str) -> str:

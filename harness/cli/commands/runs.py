@@ -236,10 +236,10 @@ def shown_leftovers(rows: Sequence[Mapping[str, Any]], is_removed: bool) -> Iter
 def describe(run: Run) -> dict[str, Any]:
     """What `harness runs` says of *run*, or of an analysis; of a damaged one, what is wrong."""
     facts: dict[str, Any] = {
-        **_NOTHING_KNOWN,
         "experiment": run.measured.path.parent.name,
         "run": run.id,
         "folder": run.path,
+        **_NOTHING_KNOWN,
         "is_analysis": run.measured is not run,
         "bytes": _size_bytes(run.path),
     }

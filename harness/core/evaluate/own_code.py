@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # a model's process imports no more than it needs
     from harness.clusters.workloads.base import Workload
 
 PREDICT = "def predict(self, profile, configuration, cluster, job_input)"
+_BUILDS_ONE = "builds one from an empty file"
 _ATTRIBUTES = ("predict", "required")  # what a class may also be given by an assignment
 
 
@@ -85,7 +86,8 @@ class OwnCode(Record):
         """Raise `SpecError` where its file shows that it is no model."""
         if "predict" not in self.lines and not self.is_derived:
             what = self.slip(self.lack_of_predict, "")
-            raise SpecError(what, where=self.code.file, fix=f"write {PREDICT} (docs/own-model.md)")
+            fix = f"write {PREDICT}{see('own-model.md', _BUILDS_ONE)}"
+            raise SpecError(what, where=self.code.file, fix=fix)
 
     @contextmanager
     def named_slips(self, function: str = "") -> Iterator[None]:
@@ -218,7 +220,8 @@ def own_workload(code: Code) -> Workload:
     with own_class.named_slips():
         loaded = own_class.load()
         if not (isinstance(loaded, type) and issubclass(loaded, Workload)):
-            raise SpecError(own_class.slip(_no_workload(own_class, loaded), ""), fix=_FIX_OF_KIND)
+            fix = f"name a subclass of {_BASE}{see('own-workload.md', _BUILDS_ONE)}"
+            raise SpecError(own_class.slip(_no_workload(own_class, loaded), ""), fix=fix)
         workload = loaded()
         workload.name = own_class.name
         if complaint := attribute_complaint(workload):
@@ -230,7 +233,6 @@ def own_workload(code: Code) -> Workload:
 
 
 _BASE = "harness.clusters.workloads.base.Workload"
-_FIX_OF_KIND = "docs/own-model.md and docs/own-workload.md build one from an empty file"
 
 
 def _no_workload(own_class: OwnCode, loaded: Any) -> str:

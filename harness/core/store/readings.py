@@ -66,9 +66,8 @@ def write_source(folder: Path, run_path: Path, place: Path) -> None:
         sha256=identity(run_path),
         place=os.path.relpath(place.absolute(), folder.absolute()),
     )
-    data = json_bytes(source.model_dump(mode="json"))
-    if not (folder / SOURCE).is_file() or (folder / SOURCE).read_bytes() != data:
-        write_file(folder / SOURCE, data, folder)
+    if read_source(folder) != source:
+        write_file(folder / SOURCE, json_bytes(source.model_dump(mode="json")), folder)
 
 
 def read_source(folder: Path) -> Source | None:
