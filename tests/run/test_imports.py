@@ -683,7 +683,7 @@ class TestWhatCannotBeUsed:
         assert (record.job_ids, left_out) == (("job_1795224441974_0021",), {})
         assert "job-0-conf.xml" in run.raw(record.trial.id).names()
         next(renamed.parent.glob("*_conf.xml")).unlink()
-        missing = r"terasort.jhist: job_1795224441974_0021_conf.xml is missing"
+        missing = r"terasort.jhist: there is no job_1795224441974_0021_conf.xml beside it"
         with pytest.raises(DataError, match=missing):
             import_jobs([tmp_path / "jobs"], tmp_path / "other")
 
