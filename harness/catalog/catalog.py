@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.text import excerpt
 from harness.catalog.families import RULES_FILE, families, read_rules
 from harness.catalog.jobs import COLUMNS, FEATURES, LATER, Row
+from harness.catalog.sources import is_of_history_alone, rank_of
 from harness.observe.storage.files import (
     exclusive_lock,
     os_error_as_machine_error,
@@ -43,6 +44,17 @@ _INDEX_VERSION = 2
 _TEXTS = ("job_id", "source_key", "name", "state", "mapper", "combiner", "reducer", "program")
 NUMBERS = ("submit_s", "job_s", "input_bytes", *FEATURES)
 _REPAIR = "move this file out of the catalog, and add its sources again: harness catalog add SOURCE"
+
+
+class Known(NamedTuple):
+    """
+    What a catalog has: *keys* of sources, and by job *ranks* of the row that counts.
+
+    Ids of jobs, which are all that a server has, are among the keys.
+    """
+
+    keys: set[str]
+    ranks: dict[str, int]
 
 
 class Catalog:
@@ -95,20 +107,24 @@ class Catalog:
             sync_tree(scratch.parent)
             rename_durably(scratch, jobs / scratch.name)
 
-    def known_keys(self) -> set[str]:
+    def known(self) -> Known:
         """
-        Keys of the jobs that need not be read again, and their ids, which are all a server has.
+        What need not be read again.
 
-        A row from before all columns were known, whose job has a configuration, is to be read.
+        A row from before all columns were known, whose job has a configuration, is to be read; so
+        is one whose configuration was there and could not be read, or may be found by now.
         """
-        columns = ["source_key", "job_id", "mapper", "program"]
-        keys = set[str]()
-        for key, job_id, mapper, program in zip(
-            *(column.to_pylist() for column in self.table(columns).columns), strict=True
-        ):
-            if mapper is None or program is not None:
-                keys.update((key, job_id))
-        return keys
+        known = Known(set(), {})
+        table = self.table(["source_key", "job_id", "mapper", "program", "is_current"])
+        rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+        for key, job_id, mapper, program, is_current in rows:
+            if is_current:
+                known.ranks[job_id] = rank_of(key, job_id, program)
+                if mapper is None:
+                    known.keys.add(job_id)
+                if program is not None or (mapper is None and is_of_history_alone(key)):
+                    known.keys.update((key, job_id))
+        return known
 
     def read_job(self, job_id: str) -> Row:
         """Row of a job, from its batch; `DataError` where the catalog has no such job."""

@@ -10,7 +10,7 @@ import re
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -99,13 +99,15 @@ class Histories(NamedTuple):
     """
     Past *jobs* in the order of their submission, and why files were *left_out*, by file.
 
-    *where* are the places at which they lie, with *applications* that are no such jobs.
+    *where* are the places at which they lie, with *applications* that are no such jobs, and
+    *copies*: further histories of the same jobs.
     """
 
     jobs: list[PastJob]
     left_out: dict[str, str]
     where: str
     applications: Applications
+    copies: list[str]
 
     def reasons(self) -> list[str]:
         """Say why the first files were left out."""
@@ -120,8 +122,9 @@ def find_jobs(
 ) -> Histories:
     """Read the jobs at *places* as `read_jobs` does; `DataError`: there is none."""
     applications = Applications()
-    jobs, left_out = read_jobs(places, only, applications, rules)
-    histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications)
+    copies = list[str]()
+    jobs, left_out = read_jobs(places, only, applications, rules, copies)
+    histories = Histories(jobs, left_out, ", ".join(map(str, places)), applications, copies)
     if not jobs:
         reasons = [*histories.reasons(), *filter(None, [applications.sentence()])]
         what = "; ".join(["there is no job history (.jhist) that can be used", *reasons])
@@ -135,13 +138,14 @@ def read_jobs(
     only: Collection[str] = (),
     applications: Applications | None = None,
     rules: Mapping[str, str] | None = None,
+    copies: list[str] | None = None,
 ) -> tuple[list[PastJob], dict[str, str]]:
     """
     Jobs at *places* in the order of their submission; and why others are left out, by file.
 
-    A job that is there twice counts once.  Others than *only* these ids, if any, do not.  Those
-    that are no MapReduce jobs are counted in *applications*.  Families are those of *rules*, or
-    their own.
+    A job that is there twice counts once; further files of it are put to the *copies*.  Others than
+    *only* these ids, if any, do not count.  Those that are no MapReduce jobs are counted in
+    *applications*.  Families are those of *rules*, or their own.
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
@@ -160,6 +164,8 @@ def read_jobs(
             continue
         try:
             job = read_job(source, rules)
+            if job.job_id in jobs and copies is not None:
+                copies.append(source.label)
             if is_wanted(job.job_id):
                 jobs.setdefault(job.job_id, job)
         except HarnessError as error:
@@ -177,18 +183,11 @@ def read_job(source: Files, rules: Mapping[str, str] | None = None) -> PastJob:
 
 
 def with_configuration(source: Files, job_id: str) -> Files:
-    """
-    *source* with the configuration of the job; `DataError`: there is none beside its history.
-
-    A history that somebody has renamed does not tell the job by its name, but by what is in it.
-    """
-    if source.configuration:
-        return source
-    name = f"{job_id}_conf.xml"
-    is_renamed = source.run is None and job_id not in source.history
-    if not is_renamed or not JOB.fullmatch(job_id):
-        raise DataError(f"there is no {name} beside it")
-    return replace(source, configuration=name)
+    """*source* with the configuration of the job; `DataError`: there is none beside its history."""
+    whole_source = source.of_job(job_id)
+    if not whole_source.configuration:
+        raise DataError(f"there is no {job_id}_conf.xml beside it")
+    return whole_source
 
 
 def job_of(

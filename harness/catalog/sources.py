@@ -8,8 +8,8 @@ import zlib
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from io import BufferedReader, RawIOBase
 from pathlib import Path
@@ -34,6 +34,8 @@ _HISTORIES = (".jhist", f".jhist{PACKED}")
 _CONFIGURATIONS = ("_conf.xml", f"_conf.xml{PACKED}")
 _BUFFER_BYTES = 2**16
 JOB = re.compile(r"job_[0-9]{1,16}_[0-9]{1,10}")
+_ALONE = re.compile(rf"{JOB.pattern}( [0-9]+)?")
+BEST = 3  # rank of a source that has all
 _MOST_HISTORY_BYTES = 2**32
 _MOST_CONFIGURATION_BYTES = 2**24
 _NAME = re.compile(rb"<name>([^<]*)</name>")
@@ -50,6 +52,17 @@ class Source(ABC):
     key: str
 
     @property
+    def job(self) -> str:
+        """Id of the job; or the key, where only its history has the id."""
+        match = JOB.match(self.key)
+        return match[0] if match else self.key
+
+    @property
+    def rank(self) -> int:
+        """The `rank_of` the row that it gives, if all of it can be read."""
+        return rank_of(self.key, self.job, self.configuration_label or None)
+
+    @property
     @abstractmethod
     def label(self) -> str:
         """Where its history is, for people."""
@@ -58,6 +71,10 @@ class Source(ABC):
     @abstractmethod
     def configuration_label(self) -> str:
         """Its configuration, for people; empty where there is none."""
+
+    def of_job(self, _job_id: str) -> Source:
+        """Give this source with all that belongs to the job, whose id is known by now."""
+        return self
 
     @abstractmethod
     def read_trace(self) -> JobTrace:
@@ -106,6 +123,19 @@ class Files(Source):
         if len(data) > most_bytes:
             raise too_large(name, most_bytes, str(path))
         return data
+
+    def of_job(self, job_id: str) -> Files:
+        """
+        Give the files with the configuration of the job, where it lies beside its history.
+
+        A history that somebody has renamed does not tell the job by its name, but by what is in it.
+        """
+        is_renamed = self.run is None and job_id not in self.history and JOB.fullmatch(job_id)
+        if is_renamed and not self.configuration:
+            for name in (f"{job_id}{ending}" for ending in _CONFIGURATIONS):
+                with suppress(HarnessError), self.open(name, _MOST_CONFIGURATION_BYTES):
+                    return replace(self, configuration=name)
+        return self
 
     def read_trace(self) -> JobTrace:
         """Read the history."""
@@ -181,6 +211,21 @@ def unpacked(stream: IO[bytes], most_bytes: int, where: str) -> IO[bytes]:
     return BufferedReader(_Packed(stream, most_bytes, where), _BUFFER_BYTES)
 
 
+def rank_of(key: str, job_id: str, program: str | None) -> int:
+    """
+    How good the source of a row is, from 0 to `BEST`: of two rows of a job the better one counts.
+
+    A configuration that was read, which names the *program*, counts most; then a history, which has
+    more than a server's answer, whose *key* is the id.
+    """
+    return 2 * (program is not None) + (key != job_id)
+
+
+def is_of_history_alone(key: str) -> bool:
+    """Whether the *key* is of a job without a configuration, for all that its folder shows."""
+    return _ALONE.fullmatch(key) is not None
+
+
 def too_large(name: str, most_bytes: int, where: str) -> DataError:
     """The error of a file that has more bytes than are read."""
     what = f"{name} has more than the {format_bytes(most_bytes)} that are read"
@@ -196,6 +241,20 @@ def paired(names: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield name, configurations.get(job_ids.get(name, ""), "")
 
 
+def copies_note(copies: Sequence[str]) -> str:
+    """
+    Say how many *copies* there are, histories of jobs that have another; empty where none is.
+
+    >>> copies_note(["done/job_1_0001.jhist.gz"])
+    '1 more history is the same job as another: done/job_1_0001.jhist.gz'
+    """
+    if not copies:
+        return ""
+    if len(copies) == 1:
+        return f"1 more history is the same job as another: {copies[0]}"
+    return f"{len(copies)} more histories are the same jobs as others, such as {copies[0]}"
+
+
 def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
     """Rows of the jobs of *sources*; of one that cannot be read, its file and the reason."""
     results = list[Row | LeftOut]()
@@ -209,10 +268,11 @@ def read_jobs(sources: Iterable[Source]) -> list[Row | LeftOut]:
             continue
         properties = None
         problem = ""
-        name = source.configuration_label
+        whole_source = source.of_job(trace.job_id)
+        name = whole_source.configuration_label
         if name:
             try:
-                properties = source.read_wanted()
+                properties = whole_source.read_wanted()
             except HarnessError as error:
                 problem = f"the job configuration cannot be read: {error.what}"
                 name = ""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from harness.past.fill import Filled
 
 _MOST_SHOWN = 20  # files that were left out
+_MOST_COPIES = 1000
 
 
 @group("catalog")
@@ -66,6 +67,7 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         harness catalog add hdfs:/mr-history/done
     """
     from harness.catalog.catalog import Catalog
+    from harness.catalog.sources import copies_note
     from harness.past.fill import fill
 
     shown_s = time.monotonic()
@@ -86,8 +88,10 @@ def add(sources: tuple[str, ...], folder: Path, results_dir: Path, as_json: bool
         **vars(filled),
         "left_out": dict(filled.left_out),
         "applications": others.counted(),
+        "copies": filled.copies[:_MOST_COPIES],
     }
-    present(answer, [shown, *map(Note, filter(None, [others.sentence()]))], as_json=as_json)
+    notes = filter(None, [copies_note(filled.copies), others.sentence()])
+    present(answer, [shown, *map(Note, notes)], as_json=as_json)
     if filled.left_out_files or others:
         raise SystemExit(6)
 

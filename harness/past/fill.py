@@ -14,10 +14,10 @@ from pathlib import Path
 
 from harness.base.errors import DataError
 from harness.catalog.applications import Applications
-from harness.catalog.catalog import Catalog
+from harness.catalog.catalog import Catalog, Known
 from harness.catalog.jobs import Row
 from harness.catalog.places import list_sources
-from harness.catalog.sources import LeftOut, Source, read_jobs
+from harness.catalog.sources import BEST, LeftOut, Source, rank_of, read_jobs
 
 _BATCH_ROWS = 1000
 _CHUNK = 25  # histories that a process is given at once
@@ -30,7 +30,8 @@ class Filled:
     """
     What became of the histories; *left_out* are files with the reason, 1000 at most.
 
-    *applications* are those beside them that are no MapReduce jobs.
+    *applications* are those beside them that are no MapReduce jobs.  *copies* are further sources
+    of jobs that have one that is as good; they count among the *known*.
     """
 
     added: int = 0
@@ -39,6 +40,12 @@ class Filled:
     left_out_files: int = 0
     left_out: list[LeftOut] = field(default_factory=list)
     applications: Applications = field(default_factory=Applications)
+    copies: list[str] = field(default_factory=list)
+
+    def note_copy(self, file: str) -> None:
+        """Note one more source of a job that counts already."""
+        self.known += 1
+        self.copies.append(file)
 
     def leave_out(self, file: str, reason: str) -> None:
         """Note a file that cannot be read, and go on."""
@@ -58,12 +65,10 @@ def fill(
     """
     filled = Filled()
     with catalog.lock():
-        stored_keys = set[str]()
-        if catalog.batches():
-            stored_keys = catalog.known_keys()
+        known = catalog.known() if catalog.batches() else Known(set(), {})
         copies = list[Source]()
-        sources = _new_sources(places, stored_keys, filled, copies)
-        rows = _new_rows(sources, copies, processes, filled)
+        sources = _new_sources(places, known, filled, copies)
+        rows = _new_rows(sources, copies, processes, filled, known.ranks)
         while batch := list(islice(rows, _BATCH_ROWS)):
             catalog.write(batch)
             filled.added += len(batch)
@@ -84,48 +89,62 @@ def fill(
 
 
 def _new_sources(
-    places: Sequence[str | Path], stored_keys: set[str], filled: Filled, copies: list[Source]
+    places: Sequence[str | Path], known: Known, filled: Filled, copies: list[Source]
 ) -> Iterator[Source]:
     """
-    Sources at *places* whose key is not among *stored_keys*, each once.
+    The first source at *places* of each job of which not all is *known*.
 
     *filled* counts those that are; what is there again is put to the *copies*.
     """
     listed = (list_sources(place, filled.leave_out, filled.applications) for place in places)
-    seen_keys = set[str]()
+    seen_jobs = set[str]()
     for source in chain.from_iterable(listed):
-        if source.key in stored_keys:
+        if source.key in known.keys or known.ranks.get(source.job) == BEST:
             filled.known += 1
-        elif source.key in seen_keys:
+        elif source.job in seen_jobs:
             copies.append(source)
         else:
-            seen_keys.add(source.key)
+            seen_jobs.add(source.job)
             yield source
 
 
 def _new_rows(
-    sources: Iterator[Source], copies: Sequence[Source], processes: int, filled: Filled
+    sources: Iterator[Source],
+    copies: Sequence[Source],
+    processes: int,
+    filled: Filled,
+    ranks: dict[str, int],
 ) -> Iterator[Row]:
     """
     Rows of the jobs of *sources*; those that cannot be read, and gaps, are noted in *filled*.
 
-    Then *copies* of those that could not: one may be whole, and each that is not is told.
+    Then *copies* that may be better than what was read: one may be whole, and each that is not is
+    told.  What is no better than what *ranks* has of the job gives no row.
     """
-    read_keys = set[str]()
+    are_incomplete = dict[str, bool]()  # jobs that were read
 
     def rows_of(results: Iterable[Row | LeftOut]) -> Iterator[Row]:
         for result in results:
             if isinstance(result, tuple):
                 filled.leave_out(*result)
-            else:
-                filled.incomplete += bool(result["missing"])
-                read_keys.add(result["source_key"])
-                yield result
+                continue
+            job_id = result["job_id"]
+            rank = rank_of(result["source_key"], job_id, result["program"])
+            if rank <= ranks.get(job_id, -1):
+                filled.note_copy(result["source"])
+                continue
+            if job_id in are_incomplete:  # its row counts no more
+                filled.added -= 1
+                filled.incomplete -= are_incomplete[job_id]
+            ranks[job_id] = rank
+            are_incomplete[job_id] = bool(result["missing"])
+            filled.incomplete += are_incomplete[job_id]
+            yield result
 
     yield from rows_of(chain.from_iterable(_results(sources, processes)))
     for source in copies:
-        if source.key in read_keys:
-            filled.known += 1
+        if source.rank <= ranks.get(source.job, -1):
+            filled.note_copy(source.label)
         else:
             yield from rows_of(read_jobs([source]))
 

@@ -29,6 +29,7 @@ from harness.base.records.trial import (
 from harness.base.version import __version__
 from harness.catalog.histories import PastJob, family_names, find_jobs
 from harness.catalog.planning import UNKNOWN, Planned, plan_histories
+from harness.catalog.sources import copies_note
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import NAME, ClusterAxes, Experiment, Node, Predict, WorkloadAxes
 from harness.core.run.asking import analyse, with_models
@@ -101,7 +102,7 @@ def import_jobs(
     change = change_of_names(plan, names, anonymiser)
     left_out = dict(histories.left_out)
     notes += clock_notes(chain.from_iterable(job.clocks for _, job in plan), changed_name(change))
-    notes += filter(None, [histories.applications.sentence()])
+    notes += filter(None, [copies_note(histories.copies), histories.applications.sentence()])
     limits = (*limitations(histories.jobs, len(left_out)), *notes)
     run = write_run(target, plan, change, {"command": command, "limitations": limits}, logs)
     if logs is not None:

@@ -189,6 +189,94 @@ def test_a_good_copy_beside_bad_ones_counts_and_each_bad_one_is_told(tmp_path):
     assert counts(add(tmp_path, tmp_path / "done")) == (0, 0, 4, 0)
 
 
+def packed_beside(folder, pattern):
+    """
+    Each file of that pattern below the folder, packed beside itself.
+    """
+    paths = sorted(folder.rglob(pattern))
+    for path in paths:
+        path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    return paths
+
+
+def test_a_history_beside_its_packed_copy_is_one_job(tmp_path, done, capsys):
+    """
+    One row, one trial, and the copy is told; where the plain one is damaged the copy counts.
+    """
+    plain = packed_beside(done, "*.jhist")
+    assert main(["catalog", "add", str(done), "--catalog", str(tmp_path / "catalog")]) == 0
+    told = " ".join("".join(capsys.readouterr()).split())
+    imported = import_jobs([done], tmp_path / "run")
+
+    assert Catalog(tmp_path / "catalog").table(["job_id"]).num_rows == 2
+    assert "2 more histories are the same jobs as others, such as " in told
+    assert ".jhist.gz" in told
+    assert counts(add(tmp_path, done)) == (0, 0, 4, 0)
+    assert len(imported.run.trials()) == 1  # the other job has no configuration
+    assert [note for note in imported.notes if note.startswith("1 more history is the same job")]
+
+    plain[0].write_bytes(b"damaged")
+    filled = fill(Catalog(tmp_path / "other"), [done], 1, lambda _: None)
+    assert counts(filled) == (2, 1, 1, 1)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_history_under_another_name_has_its_configuration(tmp_path, is_packed):
+    """
+    By the id within, packed or not; one that comes later completes the job.
+    """
+    folder = tmp_path / "done"
+    put(folder, 1, conf=words())
+    (history_file,) = folder.rglob("*.jhist")
+    history_file.rename(history_file.with_name("words.jhist"))
+    if is_packed:
+        (path,) = packed_beside(folder, "*_conf.xml")
+        path.unlink()
+    (conf_file,) = folder.rglob("*_conf.xml*")
+    hidden = conf_file.rename(tmp_path / "hidden")
+
+    assert counts(add(tmp_path, folder)) == (1, 1, 0, 0)
+    assert counts(add(tmp_path, folder)) == (0, 0, 1, 0)
+    hidden.rename(conf_file)
+    assert counts(add(tmp_path, folder)) == (1, 0, 0, 0)
+    assert counts(add(tmp_path, folder)) == (0, 0, 1, 0)
+    assert len(import_jobs([folder], tmp_path / "run").run.trials()) == 1
+
+
+def test_a_better_source_takes_the_place_of_a_worse_one_and_never_the_other_way(tmp_path):
+    """
+    A bad configuration, a good one of the same size, then a copy without any.
+    """
+    good = words()
+    bad = good.replace(b"</name>", b"< name>", 1)
+    put(tmp_path / "bad", 1, conf=bad)
+    put(tmp_path / "good", 1, conf=good)
+    job_id = put(tmp_path / "bare", 1)
+
+    assert counts(add(tmp_path, tmp_path / "bad")) == (1, 1, 0, 0)
+    assert counts(add(tmp_path, tmp_path / "bad")) == (0, 0, 1, 0)
+    assert counts(add(tmp_path, tmp_path / "good")) == (1, 0, 0, 0)
+    assert counts(add(tmp_path, tmp_path / "bad", tmp_path / "bare")) == (0, 0, 2, 0)
+    row = Catalog(tmp_path / "catalog").read_job(job_id)
+    assert (row["missing"], "good" in row["source"]) == ([], True)
+
+
+def test_of_copies_in_one_go_the_best_counts(tmp_path):
+    """
+    In whatever order they lie: without a configuration, with a bad one, with a good one.
+    """
+    good = words()
+    put(tmp_path / "done/a", 1)
+    put(tmp_path / "done/b", 1, conf=good.replace(b"</name>", b"< name>", 1))
+    put(tmp_path / "done/c", 1, conf=good)
+    job_id = put(tmp_path / "done/d", 1)
+    filled = add(tmp_path, tmp_path / "done")
+
+    assert counts(filled) == (1, 0, 2, 0)
+    assert len(filled.copies) == 2
+    assert "done/c/" in Catalog(tmp_path / "catalog").read_job(job_id)["source"]
+
+
 def test_folders_may_be_thousands_deep(tmp_path, done):
     """
     Those below are looked into, and jobs beside them count.

@@ -153,13 +153,16 @@ def test_notes():
     notes = [*clock_notes(clocks, lambda host: host.replace("w1", "worker9"))]
 
     assert notes[0] == (
-        "the clock of worker9 is about 8 s ahead of that of its jobs' masters: the phases of"
+        "the clock of worker9 is 8.2 s (give or take 0.5 s) ahead of that of its jobs' masters:"
+        " the phases of"
         " 3 tasks there were moved by that, the phases of 1 task there do not count"
     )
-    assert "w2 is about 40 s behind" in notes[1]
+    assert "w2 is at least 40.0 s behind" in notes[1]
     assert "a node without a name" in notes[2]
     assert notes[3:] == [
         "so are the clocks of 2 more nodes: the phases of 2 tasks there do not count"
     ]
+    (least,) = clock_notes([NodeClock("w1", shown_s, 1, moved=False) for shown_s in (6.6, 7.7)])
+    assert least.startswith("the clock of w1 is at least 7.7 s ahead of")
     (unsteady,) = clock_notes([replace(clocks[0], ahead_s=0.2)])
     assert unsteady.startswith("the clock of w1 is not")

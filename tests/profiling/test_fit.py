@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from harness.base.errors import DataError
 from harness.base.records.profile import Profile, SpeedCorrection
 from harness.base.records.trace import TASK_COUNTER
+from harness.base.records.trial import Tracing
 from harness.observe.profiling import fit_profile
 from tests.profiling.jobs import PAIR, PAIRS, RECORD, SLOTS, grid, observation
 
@@ -28,6 +29,26 @@ def recount(job, kind, **factors):
         for a in job.trace.attempts
     )
     return replace(job, trace=replace(job.trace, attempts=attempts))
+
+
+def logged(job):
+    """The job as one of which the logs of tasks are all that shows what is in them."""
+    cell = job.trial.cell.model_copy(update={"tracing": Tracing(mode="logs")})
+    return replace(job, trial=job.trial.model_copy(update={"cell": cell}))
+
+
+def test_tasks_without_a_whole_log_are_told():
+    """Their number, where logs were asked for: what a part of one shows does not count."""
+    jobs = [*grid()]
+    count = sum(len(job.trace.attempts) for job in jobs)
+
+    assert not any("whole log" in warning for warning in fit_profile("w", jobs).warnings)
+    (warning,) = [
+        warning
+        for warning in fit_profile("w", [*map(logged, jobs)]).warnings
+        if "whole log" in warning
+    ]
+    assert warning.startswith(f"{count} of {count} tasks have no whole log")
 
 
 def combining(exponent, *sizes, spill=111_848):

@@ -9,6 +9,7 @@ import pytest
 
 from harness.base.errors import EvidenceError
 from harness.core.store.evidence import Chain
+from harness.observe.storage.opener import Opener
 
 
 def flip(path):
@@ -201,6 +202,71 @@ class TestWrite:
 
         assert [line.name for line in chain.lines().values()][count:] == ["profiles/late.json"]
 
+    def test_what_another_has_written_meanwhile_is_followed(self, measured):
+        """
+        Lines of two writers in turn are one chain, as each reads what it has not written.
+        """
+        first, second = (Chain(Opener(measured.path)) for _ in range(2))
+        count = len(first.lines())
+        for number, chain in enumerate((first, second, first, first, second), 1):
+            chain.append(f"profiles/{number}.json", str(number))
+        second.append("profiles/5.json", "5")
+
+        names = [line.name for line in first.lines().values()][count:]
+        assert names == [f"profiles/{number}.json" for number in range(1, 6)]
+
+    def test_a_line_that_was_changed_meanwhile_is_found_by_the_next(self, measured):
+        """
+        Whoever has read the chain once reads it again where it is not as he left it.
+        """
+        chain = Chain(measured.opener)
+        chain.append("profiles/a.json", "1")
+        lines = chain.path.read_bytes()
+        chain.path.write_bytes(
+            lines.replace(b'"profiles/wordcount.json"', b'"profiles/wordcounT.json"')
+        )
+
+        with pytest.raises(EvidenceError, match="does not follow from the line before"):
+            chain.append("profiles/b.json", "2")
+
+    def test_a_chain_that_was_cut_meanwhile_is_found(self, measured):
+        """
+        Whole lines are gone, others follow: what they named has no line.
+        """
+        chain = Chain(measured.opener)
+        chain.append("profiles/a.json", "1")
+        lines = chain.path.read_bytes().splitlines(keepends=True)
+        chain.path.write_bytes(b"".join(lines[:1]))
+        chain.append("profiles/b.json", "2")
+
+        assert len(chain.lines()) == 2
+        with pytest.raises(EvidenceError, match=r"last lines of trials\.jsonl are missing"):
+            measured.check_evidence()
+
+    def test_an_end_that_was_cut_off_meanwhile_is_written_again(self, measured):
+        """
+        As by a disk that lost the last bytes of a line that was there already.
+        """
+        chain = Chain(measured.opener)
+        chain.append("profiles/a.json", "1")
+        content = chain.path.read_bytes()
+        chain.path.write_bytes(content[:-5])
+        chain.append("profiles/a.json", "1")
+
+        names = [line.name for line in chain.lines().values()]
+        assert names.count("profiles/a.json") == 1
+
+    def test_no_line_is_read_for_each_that_is_added(self, tmp_path):
+        """
+        A thousand jobs write two thousand lines: each costs as much as the first.
+        """
+        opener = CountingOpener(tmp_path)
+        for number in range(50):
+            Chain(opener).append(f"trials/{number}", "0", starts=True)
+
+        assert opener.reads <= 1
+        assert len(Chain(opener).lines()) == 50
+
     def test_tables_say_what_they_were_made_from(self, measured):
         """
         The hash of all that was measured, as it stands in the chain.
@@ -228,6 +294,18 @@ class TestWrite:
 
         make.commit(run, trial)
         assert run.check_evidence()
+
+
+class CountingOpener(Opener):
+    """
+    One that counts how often a whole file is read.
+    """
+
+    reads = 0
+
+    def read(self, path, fix):
+        self.reads += 1
+        return super().read(path, fix)
 
 
 def killed(*_):

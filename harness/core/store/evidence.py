@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
+from weakref import WeakKeyDictionary
 
 from pydantic import Field
 
@@ -74,6 +75,17 @@ class Line(Record):
     previous: str
 
 
+class _End(NamedTuple):
+    """A chain that was read to its end, while its file has these *facts*: hash of its last line."""
+
+    facts: tuple[int, ...]
+    last_line: str
+    noted: dict[str, str]
+
+
+_ENDS = WeakKeyDictionary[Opener, _End]()  # else each line would cost a look at all before it
+
+
 class Chain:
     """`trials.jsonl` of the run of *opener*, which may have none: what was stored, in order."""
 
@@ -90,18 +102,34 @@ class Chain:
         if not starts and not self.path.exists():
             return
         with growing(self._opener, self.path) as add:
-            lines = self.lines()
-            if {line.name: line.sha256 for line in lines.values()}.get(name) == sha:
+            end = _ENDS.get(self._opener)
+            if end is None or end.facts != self._facts():  # another has written meanwhile
+                lines = self.lines()
+                end = _End((), next(reversed(lines), ""), _noted(lines))
+            if end.noted.get(name) == sha:
                 return
-            previous = next(reversed(lines), "")
             stored_s = round(time.time(), 3)
-            line = Line(name=name, sha256=sha, stored_s=stored_s, previous=previous)
-            add(json_bytes(line.model_dump(mode="json"), indent=None))
+            line = Line(name=name, sha256=sha, stored_s=stored_s, previous=end.last_line)
+            text = json_bytes(line.model_dump(mode="json"), indent=None)
+            add(text)
+            end.noted[name] = sha
+            last_line = hashlib.sha256(text).hexdigest()
+            _ENDS[self._opener] = _End(self._facts(), last_line, end.noted)
 
     def lines(self) -> dict[str, Line]:
         """All lines by their hashes; `EvidenceError` where one does not follow from the last."""
         parse = partial(self._opener.parse_record, Line, fix=_RESTORE)
         return chained(self._opener, self.path, parse, _RESTORE)
+
+    def _facts(self) -> tuple[int, ...]:
+        """What changes with every change of the file."""
+        facts = self.path.lstat()
+        return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _noted(lines: Mapping[str, Line]) -> dict[str, str]:
+    """The hash of each name, as its last line has it."""
+    return {line.name: line.sha256 for line in lines.values()}
 
 
 def chained(
@@ -140,7 +168,9 @@ def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
             fcntl.flock(file, fcntl.LOCK_EX)
 
             def add(line: bytes) -> None:
-                whole_bytes = opener.read(path, _RESTORE).rfind(b"\n") + 1
+                whole_bytes = os.fstat(file.fileno()).st_size
+                if whole_bytes and os.pread(file.fileno(), 1, whole_bytes - 1) != b"\n":
+                    whole_bytes = opener.read(path, _RESTORE).rfind(b"\n") + 1
                 file.truncate(whole_bytes)
                 try:
                     while line:
@@ -192,7 +222,7 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
         for hashes, changes in pool.map(partial(_check_trial, opener), trial_folders):
             stored |= hashes
             problems += changes
-    noted = {line.name: line.sha256 for line in lines.values()}
+    noted = _noted(lines)
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: harness score FILE makes them again")

@@ -120,12 +120,20 @@ def _tasks(clocks: Iterable[NodeClock]) -> int:
 
 
 def _reach(clocks: Sequence[NodeClock]) -> str:
-    """By how much a node's clock is off, in words."""
-    ahead_s = median(clock.ahead_s for clock in clocks)
+    """
+    By how much a node's clock is off, and how precisely that is known, in words.
+
+    The jobs that tell it to a second say it; where none does, all that is known is the least.
+    """
+    told_s = [clock.ahead_s for clock in clocks if clock.moved]
+    ahead_s = median(told_s) if told_s else max((clock.ahead_s for clock in clocks), key=abs)
     if abs(ahead_s) < MOST_CLOCK_S:
         return "not steady (its moments contradict each other)"
+    amount = f"{abs(ahead_s):.1f} s (give or take {MOST_CLOCK_S / 2:.1f} s)"
+    if not told_s:
+        amount = f"at least {abs(ahead_s):.1f} s"
     side = "ahead of" if ahead_s > 0 else "behind"
-    return f"about {abs(ahead_s):.0f} s {side} that of its jobs' masters"
+    return f"{amount} {side} that of its jobs' masters"
 
 
 def _consequence(clocks: Sequence[NodeClock]) -> str:

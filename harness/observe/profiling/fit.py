@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from statistics import fmean, median
 
@@ -71,7 +71,7 @@ def fit_profile(
             where="profiling trials",
             fix="read the failed trials' reasons, or profile other cells (predict.profile_on)",
         )
-    warnings = list[str]()
+    warnings = [*partly_observed(succeeded)]
     speed = speed or fit_speed(succeeded)
     codecs = compression_ratios(succeeded)
     readable = _readable(succeeded, codecs, warnings)
@@ -110,6 +110,26 @@ def fit_profile(
         jobs=jobs,
         warnings=tuple(dict.fromkeys(warnings)),
     )
+
+
+def partly_observed(observations: Sequence[Observation]) -> Iterator[str]:
+    """
+    Say of how many tasks there was no whole log, where logs are all that shows what is in them.
+
+    These count by their histories alone: a log that lacks its begin or its end shows a part of a
+    task, which looks like a task with less work.
+    """
+    tasks_asked = 0
+    tasks_shown = 0
+    for job in observations:
+        if job.trial.cell.tracing.mode == "logs" and not job.trace.uberized:
+            tasks_asked += sum(attempt.state == "succeeded" for attempt in job.trace.attempts)
+            tasks_shown += len({task_times.attempt_id for task_times in job.task_times})
+    if tasks_shown < tasks_asked:
+        yield (
+            f"{tasks_asked - tasks_shown} of {tasks_asked} tasks have no whole log (there is none,"
+            " or a part of it is cut off or rolled over and lost): their histories alone count"
+        )
 
 
 def _readable(
