@@ -18,6 +18,10 @@ from typing import Any
 _WRITTEN_OUT = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
+# What a spreadsheet takes for the beginning of a formula, as wide characters, too.
+_FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
+
+
 def printable(text: object) -> str:
     r"""
     *text* with each character written out that a terminal would obey; line feeds and tabs stay.
@@ -119,3 +123,13 @@ def read_json(text: str | bytes, deepest: int = 32) -> Any:
             return value
         level = level_below
     raise ValueError("nested too deeply")
+
+
+def without_formula(text: str) -> str:
+    """
+    *text* as a spreadsheet takes it for a text: with an apostrophe before what begins a formula.
+
+    >>> without_formula("=1+1")
+    "'=1+1"
+    """
+    return f"'{text}" if text.startswith(_FORMULA) else text

@@ -95,9 +95,16 @@ class CostRow:
             cost = costs[names[0]]
             without = tuple(cost.without.values())
             return cls(
-                tuple(names), cost.value, cost.low, cost.high, cost.unit, cost.trials, without,
-                cost.micro, cost.agree,
-            )  # fmt: skip
+                tuple(names),
+                cost.value,
+                cost.low,
+                cost.high,
+                cost.unit,
+                cost.trials,
+                without,
+                cost.micro,
+                cost.agree,
+            )
         members = [costs[name] for name in names]
         weights = [_REFERENCE.get(name, 1.0) for name in names]
         value = _weighted(weights, [cost.value for cost in members])

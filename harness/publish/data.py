@@ -20,14 +20,13 @@ from harness.base.errors import DataError
 from harness.base.records.score import Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
 from harness.base.stats.sequential import LOOK_ERROR
-from harness.base.text import excerpt, printable
+from harness.base.text import excerpt, printable, without_formula
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
 from harness.core.scoring.score import LEVELS, frame_shares, predicted_times
 from harness.observe.storage.opener import Opener
-from harness.publish.export import FORMULA
 
 CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]
@@ -216,8 +215,7 @@ def table_field(value: object, clean: Callable[[str], str]) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        text = printable(clean(value))
-        return f"'{text}" if text.startswith(FORMULA) else text
+        return without_formula(printable(clean(value)))
     return repr(value)
 
 

@@ -11,7 +11,7 @@ import pytest
 from harness.base.documents.document import table
 from harness.base.documents.formats.latex import latex_table
 from harness.cli import main
-from harness.publish.export import FRAMES, export, junit
+from harness.export.tables import FRAMES, export, junit
 
 HOSTILE = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\uff1dcmd", 'a,b;"c"\nd', "\x1b[31m", "'"]
 

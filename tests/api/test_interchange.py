@@ -23,12 +23,12 @@ from harness.base.records.trace import TASK_COUNTER, JobTrace, TaskAttempt
 from harness.base.version import __version__
 from harness.cli import main
 from harness.core.store import Run
+from harness.export import interchange
+from harness.export.interchange import pkb_samples, read_rumen, rumen_topology, rumen_trace
+from harness.export.tables import export
 from harness.nightly.nights import night
 from harness.nightly.page import otava_csv
 from harness.observe.parsing.history import read_history
-from harness.publish import interchange
-from harness.publish.export import export
-from harness.publish.interchange import pkb_samples, read_rumen, rumen_topology, rumen_trace
 from tests.parsing.histories import JSON, RECORDED
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import harness
 from harness.base.errors import DataError, HarnessError
 from harness.cli.console.options import open_evaluation
 from harness.core.evaluate.flow import Evaluation
-from harness.publish.export import FRAMES
+from harness.export.tables import FRAMES
 
 FACTOR = "mapreduce.task.io.sort.factor"
 

@@ -1,8 +1,8 @@
 """
 Runs that earlier versions measured: read by every command, or refused once, with a way that works.
 
-`tests/store/older` has a run of three trials for each shape, made with the first version that had
-it: `shape-2.tar.gz` has files of `schema_version` 2.  Shapes 5 and 7 are those of published bundles.
+`tests/store/older` has a run of three trials for each shape, made with the first version that
+had it: `shape-2.tar.gz` has files of `schema_version` 2.  Shapes 5 and 7 are published bundles.
 """
 
 import shutil
@@ -123,7 +123,7 @@ def test_what_is_too_old_says_so_once(capsys):
     packed = OLDER / "shape-1.tar.gz"
     shutil.unpack_archive(packed, "results/tiny")
     (run,) = (path.parent for path in Path("results").glob("*/*/manifest.json"))
-    asked = {line: 7 for line in COMMANDS} | {"collect RUN": 7}
+    asked = dict.fromkeys(COMMANDS, 7) | {"collect RUN": 7}
     assert read_by_all(asked, run) == {}
     errors = capsys.readouterr().err
     assert errors.count("error: this run is older than any that is read") == len(asked)

@@ -49,9 +49,9 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_js
         harness export 20261122T0315 20261121T0323 20261120T0308 -o three-nights
     """
     from harness.core.frames import Frames
+    from harness.export.tables import export as write
     from harness.nightly.nights import night
     from harness.nightly.page import comparable, otava_csv
-    from harness.publish.export import export as write
 
     runs = [evaluation, *(open_evaluation(name, chosen_results()) for name in further)]
     nights = sorted(map(night, runs), key=attrgetter("time_s"))

@@ -11,16 +11,14 @@ from harness.base.documents.document import Document, Table
 from harness.base.documents.formats.latex import latex_table
 from harness.base.documents.junit import Case, junit_xml
 from harness.base.documents.wording import floor_percent, percent
-from harness.base.text import printable
+from harness.base.text import printable, without_formula
 from harness.core.frames import Frames
+from harness.export.interchange import pkb_samples, rumen_topology, rumen_trace
 from harness.observe.storage.files import os_error_as_machine_error, replace_file
-from harness.publish.interchange import pkb_samples, rumen_topology, rumen_trace
 
 FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
 FRAMES_OF_SCORES = [name for name in FRAMES if name not in ("attempts", "spans")]
 _IN_LATEX = ("scores", "comparisons")  # sections of the report
-# What a spreadsheet takes for the beginning of a formula, as wide characters, too.
-FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
 _SURE = 2.0  # noise floors: 95 of 100 perfect predictions are within them
 
 
@@ -36,8 +34,7 @@ def export(
     """
 
     def harmless(value: object) -> object:
-        text = printable(value) if isinstance(value, str) else ""
-        return f"'{text}" if text.startswith(FORMULA) else text or value
+        return without_formula(printable(value)) if isinstance(value, str) else value
 
     with os_error_as_machine_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
