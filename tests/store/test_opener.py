@@ -14,7 +14,7 @@ import pytest
 from harness.base.errors import DataError, MachineError
 from harness.base.records.score import ScoreBook
 from harness.base.records.trace import JobTrace
-from harness.base.records.trial import SCHEMA_VERSION
+from harness.base.records.trial import OLDEST_READ, SCHEMA_VERSION
 from harness.core.run.reproduce import reproduce
 from harness.core.store import Run
 from harness.observe.storage import opener
@@ -248,13 +248,13 @@ class TestNewer:
         its version.
         """
         path = run.path / "manifest.json"
-        document = json.loads(path.read_text()) | {"schema_version": 1}
+        document = json.loads(path.read_text()) | {"schema_version": 2}
         path.write_text(json.dumps({**document, "once": 1}))
         assert run.read_manifest().run == run.id
 
         del document["run"]
         path.write_text(json.dumps(document))
         with pytest.raises(
-            DataError, match=f"schema_version 1, and {SCHEMA_VERSION} is written now"
+            DataError, match=f"schema_version {OLDEST_READ}, and {SCHEMA_VERSION} is written now"
         ):
             run.read_manifest()

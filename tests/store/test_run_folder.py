@@ -12,7 +12,7 @@ import pytest
 from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.base.records.prediction import Prediction
 from harness.base.records.trace import JobTrace, TaskAttempt
-from harness.base.records.trial import SCHEMA_VERSION
+from harness.base.records.trial import OLDEST_READ, SCHEMA_VERSION
 from harness.core.experiment.model import WorkloadAxes
 from harness.core.store import Store, new_analysis
 from harness.core.store import run as run_module
@@ -182,7 +182,7 @@ class TestManifest:
         Whatever wrote the manifest before.
         """
         path = run.path / "manifest.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 1}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": OLDEST_READ}))
 
         run.update_manifest(seed=1)
 
