@@ -23,6 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.run.test_imports import put
+from tests.test_installed import OF_A_CLONE
 
 pytestmark = pytest.mark.process
 
@@ -195,5 +196,50 @@ def test_a_command_says_which_extra_it_lacks(run_light, words, library):
     assert completed.stderr.splitlines() == [
         f"error: Python's package {library} is not installed: it comes with the extra 'clusters'",
         "  at:  Python packages",
-        "  fix: pip install '.[clusters]' in a checkout of the harness, or make setup there",
+        "  fix: pip install 'mapreduce-harness[clusters]'",
     ]
+
+
+EXPERIMENT = """
+schema: 1
+name: light
+question: How long?
+cluster: {workers: 2}
+workloads: [{name: terasort, input: [64 MiB, 128 MiB]}]
+configuration: {mapreduce.job.reduces: 2}
+repeat: 2
+predict: {models: [ernest], profile_on: {input: [64 MiB]}}
+"""
+
+
+def test_a_plan_needs_neither_java_nor_hadoop(run_light, tmp_path):
+    """
+    It says what this machine lacks, with fixes that name what is there.
+    """
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+
+    planned = run_light(f"import os; os.environ['PATH'] = '/nowhere'\n{COMMAND}", "plan", "e.yaml")
+
+    assert planned.returncode == 0, planned.stderr
+    assert "4 trials" in planned.stdout
+    assert "no java on this machine" in planned.stderr
+    assert not OF_A_CLONE.search(planned.stderr)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "plan none.yaml", "run none.yaml", "report none", "doctor", "cluster up", "trace selftest",
+        "check none.py:Model", "nightly none.yaml", "calibrate --dry-run", "hardware show none",
+        "publish none -o bundle", "unpack none.tar.gz", "init -o made.yaml",
+        "vectors check none.json", "catalog show none", "tune none",
+    ],
+)  # fmt: skip
+def test_no_error_names_what_only_a_clone_has(run_light, words):
+    """
+    Neither a page, nor an experiment, nor a Makefile.
+    """
+    completed = run_light(COMMAND, *words.split())
+
+    assert not OF_A_CLONE.search(completed.stdout + completed.stderr)
+    assert "Traceback" not in completed.stderr

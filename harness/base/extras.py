@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 
 from harness.base.errors import MachineError
+from harness.base.installed import extra_fix
 from harness.base.text import first_line
 
 CLUSTERS = "clusters"  # what starts, reaches and stops clusters, and proves their outputs
@@ -41,5 +42,5 @@ def missing_error(library: str, extra_name: str, problem: str = "") -> MachineEr
     return MachineError(
         f"Python's package {library} {state}: it comes with the extra '{extra_name}'",
         where="Python packages",
-        fix=f"pip install '.[{extra_name}]' in a checkout of the harness, or make setup there",
+        fix=extra_fix(extra_name),
     )

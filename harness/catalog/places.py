@@ -32,6 +32,7 @@ from harness.clusters.existing.discovery import (
     whole,
 )
 from harness.core.store import Run, os_error_as_machine_error
+from harness.core.store.packed import opened
 from harness.observe.parsing.clocks import settled
 from harness.observe.parsing.lines import LARGEST
 from harness.observe.storage.files import walk_folders
@@ -77,7 +78,7 @@ def list_sources(
     """
     others = Applications() if applications is None else applications
     if not is_remote(place):
-        yield from _list_folder(Path(place), leave_out, others)
+        yield from _list_folder(opened(Path(place)), leave_out, others)
         return
     url = urlsplit(str(place))
     if url.scheme == "hdfs" and not url.netloc:

@@ -28,6 +28,7 @@ from click.shell_completion import shell_complete
 
 from harness.base.errors import HarnessError, MachineError, SpecError
 from harness.base.hadoop.secrets import SECRETS
+from harness.base.installed import by_form
 from harness.base.text import nearest_name
 from harness.base.version import __version__
 from harness.cli.commands_table import COMMANDS, GROUPS
@@ -71,9 +72,9 @@ class Commands(click.Group):
         "max_content_width": 100,
         "show_default": True,
     },
-    epilog="""\b
+    epilog=f"""\b
 Example:
-    harness all experiments/demo.yaml
+    harness all {by_form("experiments/demo.yaml", "FILE")}
     harness COMMAND --help""",
 )
 @click.version_option(__version__, prog_name="harness", message="%(prog)s %(version)s")

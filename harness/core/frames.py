@@ -42,10 +42,12 @@ class Frames:
         cores' time, the most of any machine; `disturbed` names the rule that marked the trial.
         """
         rows = []
+        published = self.evaluation.published_measurements()
+        published_s = {measured.trial: sum(measured.jobs_s) for measured in published}
         for record in self.run.trials().values():
             trial = record.trial
-            job_s = None
-            if record.state == "done":
+            job_s = published_s.get(trial.id)
+            if record.state == "done" and self.evaluation.has_traces:
                 job_s = sum(job.job_s for job in self.run.read_trace(trial.id, whole=False))
             row = {"cell": trial.cell.id, "trial": trial.id, "repetition": trial.repetition}
             row |= {"use": "profile" if trial.profiling else "score", "job_s": job_s}

@@ -19,6 +19,7 @@ from zipfile import BadZipFile, ZipFile
 
 from harness.base.errors import MachineError
 from harness.base.hadoop.slots import effective
+from harness.base.installed import setup_fix
 from harness.base.records.trial import ClusterSpec
 from harness.base.text import first_line
 from harness.base.units import MIB, format_bytes
@@ -269,7 +270,7 @@ def check_hadoop_home() -> Finding:
     summary = f"Hadoop {home.versions().hadoop}, {len(home.sums)} jars verified, {home.path}"
     if home.archive is None:
         summary += "; no class-data archive: starts are slow"
-        return Finding("hadoop home", "note", summary, "make setup")
+        return Finding("hadoop home", "note", summary, setup_fix())
     return Finding("hadoop home", "ok", summary)
 
 
@@ -285,7 +286,7 @@ def check_tracer() -> Finding:
         summary = f"no hook for {'; '.join(missing)}: tasks cannot be traced"
         return Finding("tracer", "note", summary, "write trace: logs in experiments")
     if home.trace_path_jar is None:
-        return Finding("tracer", "note", "Hadoop's classes are not instrumented", "make setup")
+        return Finding("tracer", "note", "Hadoop's classes are not instrumented", setup_fix())
     return Finding("tracer", "ok", "every hook matches Hadoop's classes")
 
 
@@ -323,7 +324,7 @@ def check_cuda() -> Finding:
     summary = read_output(["nvcc", "--version"]) if shutil.which("nvcc") else ""
     release = re.search(r"release (\S+?),", summary)
     if release is None:
-        return Finding("cuda", "note", "no nvcc on PATH; make cuda installs its own", "make cuda")
+        return Finding("cuda", "note", "no nvcc on PATH", setup_fix("cuda"))
     return Finding("cuda", "ok", f"nvcc {release[1]}")
 
 
@@ -335,12 +336,13 @@ def check_kernels() -> Finding:
     except MachineError as error:
         return Finding("gpu workloads", "note", error.what, error.fix)
     except (OSError, BadZipFile) as error:
-        return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", "make setup")
+        return Finding("gpu workloads", "note", f"their jar cannot be read: {error}", setup_fix())
     devices = {"-cpu.so": "processors", "-cuda.so": "CUDA devices"}
     kinds = [device for ending, device in devices.items() if any(ending in name for name in packed)]
     if not kinds:
         what = "no library is built: GPU workloads cannot run"
-        return Finding("gpu workloads", "note", what, "apt-get install -y g++, then: make setup")
+        remedy = f"apt-get install -y g++, then: {setup_fix()}"
+        return Finding("gpu workloads", "note", what, remedy)
     return Finding("gpu workloads", "ok", f"built for {' and '.join(kinds)}")
 
 

@@ -73,7 +73,7 @@ def facts_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, str]:
         facts[f"code of {prediction.model}"] = prediction.code[:12]
     # What the trials of each cell have read, and handed on: the same each night.
     last_records = {record.trial.cell.id: record for record in evaluation.done.values()}
-    for cell, record in last_records.items():
+    for cell, record in last_records.items() if evaluation.has_traces else ():
         counters = joined(evaluation.jobs(record)).counters
         counts = [f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters]
         facts[INPUT_OF + evaluation.labels[cell]] = ", ".join([f"{record.input_bytes} B", *counts])

@@ -287,7 +287,7 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
     if is_sealed and {*run.read_predictions()} != {*evaluation.experiment.predict.models}:
         with analyse(run, evaluation.experiment) as (_, document):
             return document
-    with run.lock():
+    with run.output_lock() if is_sealed else run.lock():
         if not is_sealed:
             evaluation.profile()
             if all(trial.profiling for trial in evaluation.plan):

@@ -17,6 +17,7 @@ from harness.observe.storage.files import os_error_as_machine_error, replace_fil
 from harness.publish.interchange import pkb_samples, rumen_topology, rumen_trace
 
 FRAMES = ("trials", "measurements", "attempts", "spans", "predictions", "scores", "comparisons")
+FRAMES_OF_SCORES = [name for name in FRAMES if name not in ("attempts", "spans")]
 _IN_LATEX = ("scores", "comparisons")  # sections of the report
 # What a spreadsheet takes for the beginning of a formula, as wide characters, too.
 FORMULA = tuple("=+-@\t\uff1d\uff0b\uff0d\uff20")
@@ -40,7 +41,8 @@ def export(
 
     with os_error_as_machine_error(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        for name in FRAMES:
+        has_traces = run.evaluation.has_traces
+        for name in FRAMES if has_traces else FRAMES_OF_SCORES:
             frame = getattr(run, name)
             path = folder / f"{name}.parquet"
             replace_file(path, partial(frame.to_parquet, index=False))
@@ -49,19 +51,24 @@ def export(
             path = path.with_suffix(".csv")
             replace_file(path, partial(safe.to_csv, index=False))
             yield path
-        traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
-        jobs = chain.from_iterable(map(run.run.read_trace, traced))
         files: dict[str, Iterable[bytes]] = {
             "junit.xml": [junit(run).encode()],
             **(further or {}),
             "samples.json": pkb_samples(run),
-            "rumen-trace.json": rumen_trace(jobs),
-            "rumen-topology.json": [rumen_topology(run.attempts["host"])],
+            **(_rumen_files(run) if has_traces else {}),
         }
         for name, pieces in (files | _latex_files(run.evaluation.document())).items():
             path = folder / name
             replace_file(path, partial(_write_pieces, pieces))
             yield path
+
+
+def _rumen_files(run: Frames) -> dict[str, Iterable[bytes]]:
+    """Trace and topology for Rumen, by the names of their files."""
+    traced = filter(run.run.measured.has_trace, run.trials.sort_values("started_s")["trial"])
+    jobs = chain.from_iterable(map(run.run.read_trace, traced))
+    topology = rumen_topology(run.attempts["host"])
+    return {"rumen-trace.json": rumen_trace(jobs), "rumen-topology.json": [topology]}
 
 
 def _write_pieces(pieces: Iterable[bytes], path: Path) -> None:

@@ -18,6 +18,7 @@ from harness.base.documents.document import Block, Document, Figure, Figures, Ta
 from harness.base.documents.drawing import PAGE, draw_alone, drawing
 from harness.base.documents.formats.latex import latex_table, latex_text
 from harness.base.documents.wording import QUANTITIES, percent, share_with_interval, typographic
+from harness.base.installed import extra_fix
 from harness.base.text import printable
 from harness.core.evaluate.flow import Evaluation
 from harness.core.reports.answer import ANSWERED
@@ -265,8 +266,7 @@ def write_pdf(document: Document, path: Path) -> str:
     try:
         import typst
     except ImportError as error:
-        hint = "pip install '.[pdf]' in a checkout of the harness"
-        return f"there is no {path.name}: {error} ({hint})"
+        return f"there is no {path.name}: {error} ({extra_fix('pdf')})"
     import matplotlib as mpl
 
     blocks = pdf_blocks(document)

@@ -21,6 +21,7 @@ from pathlib import Path
 from harness.base.documents.wording import count
 from harness.base.errors import MachineError
 from harness.base.hadoop.site import SPANS_FILE, block_bytes
+from harness.base.installed import setup_fix
 from harness.base.records.trial import ClusterSpec, Tracing, WorkloadSpec
 from harness.base.units import MIB
 from harness.clusters.hadoop_home.home import SOURCE, HadoopHome
@@ -105,7 +106,7 @@ def require_traced(home: HadoopHome) -> None:
     }
     for what, is_missing in missing.items():
         if is_missing:
-            raise MachineError(f"{what} missing", where=str(home.path), fix="make setup")
+            raise MachineError(f"{what} missing", where=str(home.path), fix=setup_fix())
 
 
 def run_selftest(cluster: LocalCluster, console: Console) -> list[Check]:

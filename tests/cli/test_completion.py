@@ -103,7 +103,7 @@ def test_offers_runs_and_trials_of_a_folder(tmp_path, monkeypatch):
     """
     Those below the folder of results that is named; nothing where that cannot be read.
     """
-    (tmp_path / "results" / "quick" / "20261121T032309Z-4f26").mkdir(parents=True)
+    (tmp_path / "results" / "quick" / "20261121T032309Z-4f26" / "trials").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
 
     assert offers("show", "--results-dir", "nowhere", "2026") == [("file", "2026")]

@@ -5,6 +5,7 @@ Commands on a run: what they print for people, and for programs.
 import json
 
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -38,12 +39,16 @@ def opened(monkeypatch):
         groups=(CostGroup(names=group, sum_s=1.0, spread_s=0.1, note="together"),),
     )
     seal = SimpleNamespace(exists=lambda: False)
+    run = SimpleNamespace(
+        path="results/small/1", place="results/small/1", output=Path("results/small/1"),
+        lock=nullcontext, output_lock=nullcontext, seal=seal, read_plan=lambda: ("a", "b"),
+    )  # fmt: skip
+    run.measured = run
     evaluation = SimpleNamespace(
-        run=SimpleNamespace(path="results/small/1", lock=nullcontext, seal=seal),
+        run=run,
         report=lambda _: (("r/report.html", "r/report.json"), None),
         profile=lambda: {"wordcount": fitted},
     )
-    run = SimpleNamespace(path="results/small/1", read_plan=lambda: ("a", "b"))
     session = SimpleNamespace(
         evaluation=lambda **_: evaluation,
         measure=lambda **_: (run, 1),

@@ -166,7 +166,7 @@ class TestFinding:
         """
         with pytest.raises(SpecError) as caught:
             own("x = 1\n")
-        fix = "write one into it: the file defines no class (docs/own-model.md shows one)"
+        fix = "write one into it: the file defines no class; docs/own-model.md shows one"
         assert parts_of(caught) == ("mine.py has no class 'Mine'", "mine.py", fix)
 
     def test_what_a_stored_run_names_is_not_read(self, tmp_path):
@@ -228,7 +228,7 @@ class TestKinds:
         assert parts_of(caught) == (
             "mine.py:1: Mine has no method predict: line 2 has predcit",
             "mine.py",
-            f"write {own_code.PREDICT} (docs/own-model.md)",
+            f"write {own_code.PREDICT}; docs/own-model.md builds one from an empty file",
         )
         own("from x import Base\nclass Mine(Base): ...\n").require_predict()
 

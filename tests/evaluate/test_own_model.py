@@ -221,7 +221,7 @@ def test_what_it_requires(made):
             "{'map_s_per_recrod'}",
             "required has map_s_per_recrod, and there is no such statistic: did",
         ),
-        ("['x']", "required has x, and there is no such statistic: docs/own-model.md lists all"),
+        ("['x']", "required has x, and there is no such statistic: harness profile RUN lists all"),
     ],
 )
 def test_required_that_are_no_statistics(made, required, reason):

@@ -103,19 +103,22 @@ def read_only(folder):
 @pytest.mark.process
 def test_a_run_that_may_only_be_read(read_only, capsys):
     """
-    Writers end with status 3, the path, and how to go on, and leave nothing half-made; it is
-    reproduced where it is, and its report is written elsewhere.
+    It is reproduced where it is, and its report, its scores and its analyses are kept beside the
+    runs; who would change it ends with status 3, the path, and how to go on.
     """
     before = content(read_only)
-    assert main(["predict", "e.yaml"]) == 3  # an analysis needs a folder there
-    assert "permission denied" in capsys.readouterr().err
-    for command in WRITERS:
-        assert main([command, "e.yaml"]) == 3
-        shown = capsys.readouterr().err
-        assert "permission denied" in shown
-        assert str(Path("results/recorded") / read_only.id / "lock") in shown
-        assert "with a copy of the run" in shown
-        assert "-o FOLDER" in shown
+    assert main(["collect", "e.yaml"]) == 3
+    shown = capsys.readouterr().err
+    assert "permission denied" in shown
+    assert str(Path("results/recorded") / read_only.id / "lock") in shown
+    assert "with a copy of the run" in shown
+    assert "-o FOLDER" in shown
+    for command in ("predict", "score", "report"):
+        assert main([command, "e.yaml"]) == 0
+        assert "stays as it is" in capsys.readouterr().err
+    # The analysis is the newest answer to what the file asks: it is what was scored and reported.
+    (report,) = Path("results/readings").glob(f"*/{read_only.id}/analyses/*/report.html")
+    assert (report.parent / "scores/scores.json").is_file()
 
     with TemporaryDirectory(prefix="harness-report-") as place:
         assert main(["report", "e.yaml", "-o", f"{place}/new"]) == 0

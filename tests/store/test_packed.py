@@ -9,10 +9,9 @@ import tarfile
 import pytest
 
 from harness.base.errors import DataError, EvidenceError, MachineError
-from harness.core.store import Run, Store, new_analysis
+from harness.core.store import Run, Store
 from harness.core.store import extract as extracting
-from harness.core.store.packed import ARCHIVE, home_of, is_bundle, opened
-from harness.core.store.run import UNPACKED
+from harness.core.store.packed import ARCHIVE, UNPACKED, home_of, is_bundle, opened
 from harness.core.store.sums import SUMS
 
 RUN = "20261121T032309Z-4f26"
@@ -287,17 +286,18 @@ class TestRunOfABundle:
 
     def test_stays_as_it_was_published(self, published, tmp_path):
         """
-        Neither is it locked to be written, nor is anything asked of it.
+        It is not locked to be written; what is made of it is kept among the results.
         """
-        run = Store(tmp_path).find(str(published))
+        run = Store(tmp_path / "results").find(str(published))
         before = content(opened(published))
 
-        with pytest.raises(DataError, match="stays as it was published"), run.lock():
+        with pytest.raises(DataError, match="stays as it was published") as caught, run.lock():
             pass
-        with (
-            pytest.raises(DataError, match="tar xzf"),
-            new_analysis(run, None, (), "0"),
-        ):
-            pass
+        with run.output_lock():
+            run.write_report("report.md", "what it says")
+        assert "name the copy" in caught.value.fix
+        assert run.place == published / "runs" / RUN
+        (report,) = (tmp_path / "results/readings").rglob("report.md")
+        assert report.parent == run.output
         assert content(opened(published)) == before
         Run(tmp_path / "run").require_own()

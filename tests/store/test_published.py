@@ -8,8 +8,9 @@ import pytest
 
 from harness.base.errors import DataError
 from harness.base.records.trial import SCHEMA_VERSION
-from harness.core.store import run as run_module
+from harness.core.store import Store
 from harness.core.store.published import LACKS, ORIGINALS
+from harness.core.store.sums import SUMS
 from harness.core.store.traces import remake_trace
 
 READERS = {
@@ -22,14 +23,14 @@ READERS = {
 
 
 @pytest.fixture
-def bundled(store, make, monkeypatch):
+def bundled(tmp_path, make):
     """
-    Makes a run with one done trial, as a packed bundle has it at a level of evidence.
+    Makes a run with one done trial, as a bundle has it at a level of evidence.
     """
-    monkeypatch.setattr(run_module, "UNPACKED", "results")
 
     def build(level):
-        run = store.open_run(make.experiment(), "")
+        run = Store(tmp_path / "bundle").open_run(make.experiment("runs"), "")
+        (tmp_path / "bundle" / SUMS).touch()
         folder = run.start_trial(make.trials()[0])
         folder.commit(make.record(make.trials()[0]))
         document = {"schema_version": SCHEMA_VERSION, "level": level}
@@ -70,7 +71,8 @@ def test_whoever_reads_or_writes_a_run_of_scores_is_told(bundled, reader):
     )
     assert error.value.where == str(run.path)
     assert error.value.fix == (
-        "harness show, compare, profile, ask, tune and reproduce take this run;"
+        "harness show, report, plot, export, score, predict, compare, profile, ask and tune take"
+        " this run;"
         " harness compare and publish --check take its bundle"
     )
 

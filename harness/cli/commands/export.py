@@ -14,6 +14,7 @@ from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
     PICTURES,
+    chosen_results,
     folder_option,
     json_option,
     open_evaluation,
@@ -52,8 +53,7 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_js
     from harness.nightly.page import comparable, otava_csv
     from harness.publish.export import export as write
 
-    results = evaluation.run.measured.path.parent.parent
-    runs = [evaluation, *(open_evaluation(name, results) for name in further)]
+    runs = [evaluation, *(open_evaluation(name, chosen_results()) for name in further)]
     nights = sorted(map(night, runs), key=attrgetter("time_s"))
     for row in nights:
         if row not in comparable(nights):
@@ -65,6 +65,9 @@ def export(evaluation: Evaluation, further: tuple[str, ...], folder: Path, as_js
                 )
             show(Note(f"otava.csv leaves out {row.run}: {reason}"))
     files = {"otava.csv": [otava_csv(nights).encode()]}
+    if not evaluation.has_traces:
+        what = "attempts, spans and the trace for Rumen"
+        show(Note(f"left out, as the run was published without its traces: {what}"))
     paths = [*write(Frames(evaluation), folder, files)]
     present({"files": paths}, paths, as_json=as_json)
 

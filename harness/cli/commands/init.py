@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from harness.base.hadoop.slots import effective
+from harness.base.installed import by_form
 from harness.base.records.trial import ClusterSpec, NodeSpec, WorkloadSpec
 from harness.cli.console.command import command
 from harness.cli.console.options import json_option
@@ -28,11 +29,11 @@ _MOST_AT_ONCE = 8
 _MEMORY_SHARE = 0.8
 _HOSTS = {  # where the cluster is not made on this machine
     "ansible": "\n  hosts: [10.0.0.1, 10.0.0.2, 10.0.0.3, 10.0.0.4]   # yours, the master first",
-    "existing": "   # as many as are there; HADOOP_CONF_DIR says where (docs/clusters/existing.md)",
+    "existing": "   # as many as are there; HADOOP_CONF_DIR says where",
 }
 _TEXT = """\
 # yaml-language-server: $schema={schema}
-# All keys: docs/experiment.md. A list of values is an axis of the grid.
+# {keys}A list of values is an axis of the grid.
 schema: 1
 name: {name}
 question: Which model tells the times of {workload.name} jobs of six sizes from jobs of two others?
@@ -148,6 +149,7 @@ def experiment_text(workload_name: str, provider_name: str, output: Path) -> str
     limits = _LIMITS_ELSEWHERE if provider_name in _HOSTS else _LIMITS_HERE
     return _TEXT.format(
         schema=os.path.relpath(schema, output.parent),
+        keys=by_form("All keys: docs/experiment.md. ", ""),
         name=output.stem if NAME.fullmatch(output.stem) else "mine",
         workload=workload,
         provider=provider_name,

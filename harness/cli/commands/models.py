@@ -34,7 +34,7 @@ EVALUATORS = (
 @group("vectors")
 def vectors() -> None:
     """
-    Run the models on test vectors (docs/models/README.md, section 1).
+    Run the models on test vectors: inputs, and what the equations give for them.
 
     \b
     Example:
@@ -197,7 +197,7 @@ def net(
     as_json: bool,
 ) -> None:
     """
-    Print the Petri net of the model SPN-GC, which docs/models/spn-gc-net.md shows and explains.
+    Print the Petri net of the model SPN-GC.
 
     \b
     Example:

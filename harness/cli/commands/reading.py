@@ -17,6 +17,7 @@ from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
     choice_option,
+    chosen_results,
     folder_option,
     json_option,
     model_option,
@@ -207,6 +208,7 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
     yield from _remarks(answer.predictions)
     if answer.files:
         yield f"{answer.verdict}\n"
+        yield from kept_elsewhere(evaluation.run.measured)
         yield Note(f"analysis, sealed after the measurement: {answer.files[0].parent}")
         yield Note(f"report: {answer.files[0]}")
 
@@ -245,8 +247,7 @@ def _moved(
     from harness.hardware.transfer import judges_there, profiles_for
     from harness.hardware.words import moved_says
 
-    results_dir = evaluation.run.measured.path.parent.parent
-    source = open_evaluation(origin, results_dir).run
+    source = open_evaluation(origin, chosen_results()).run
     cells = evaluation.cells.values()
     profiles, foreign_costs = profiles_for(source, hardware, cells)
     for cost in foreign_costs:
@@ -280,10 +281,11 @@ def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
     """
     from harness.core.reports.sections import make_document
 
-    with evaluation.run.lock():
+    with evaluation.run.output_lock():
         scores = evaluation.score(strict=strict)
     document = make_document(evaluation.report_data())
-    present(partial(scores.model_dump, mode="json"), [document], as_json=as_json)
+    parts: list[Part] = [document, *kept_elsewhere(evaluation.run)]
+    present(partial(scores.model_dump, mode="json"), parts, as_json=as_json)
     require_answer(document, evaluation.run.path)
 
 
@@ -306,9 +308,20 @@ def report(evaluation: Evaluation, folder: Path | None, as_json: bool) -> None:
         harness report experiments/quick.yaml
         harness report 20261121T0323 -o /tmp/report --json
     """
-    with nullcontext() if folder else evaluation.run.lock():
+    with nullcontext() if folder else evaluation.run.output_lock():
         paths, _ = evaluation.report(folder)
-    present({"files": paths}, paths, as_json=as_json)
+    notes = () if folder else kept_elsewhere(evaluation.run)
+    present({"files": paths}, [*paths, *notes], as_json=as_json)
+
+
+def kept_elsewhere(run: Run) -> Iterator[Note]:
+    """Say where what is made of *run* is kept, where that is not in the run, and of what it is."""
+    from harness.core.store.readings import read_source
+
+    source = read_source(run.measured.output)
+    if source is not None:
+        origin = f"bundle {source.sha256}" if source.is_in_bundle else "the run"
+        yield Note(f"{origin} stays as it is; what was made of it is in {run.output}")
 
 
 class Bundle(NamedTuple):

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import shutil
+import textwrap
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.base.documents.wording import count
-from harness.base.errors import HarnessError, MachineError
+from harness.base.errors import HarnessError
 from harness.base.text import first_line
 from harness.base.units import format_bytes
 from harness.cli.console.command import command
@@ -23,7 +23,15 @@ from harness.cli.console.present import Note, Part, Rows, present, show
 if TYPE_CHECKING:
     from harness.base.records.trial import Versions
     from harness.core.evaluate.flow import Evaluation
-    from harness.core.store import Run
+    from harness.core.store import Run, Store
+
+_VERDICT_WIDTH = 39  # of 80 columns
+_NAME_WIDTH = 21  # of an id
+_MAKE_ONE = "harness run FILE makes one"
+_NOTHING_KNOWN = {
+    "when": "", "machine": "", "done": 0, "failed": 0, "planned": 0, "models": 0, "verdict": "",
+    "brief": "", "is_analysis": False, "bytes": 0,
+}  # fmt: skip
 
 
 @command("runs")
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 @json_option
 def runs(results_dir: Path, as_json: bool) -> None:
     """
-    List all runs and their analyses, the newest last.
+    List runs, imported ones and bundles, the newest last; below each what was asked of it later.
 
     \b
     Example:
@@ -40,21 +48,90 @@ def runs(results_dir: Path, as_json: bool) -> None:
     """
     from harness.core.store import Store
 
-    listed = list[dict[str, Any]]()
-    for run in Store(results_dir).all_runs():
-        listed += map(describe, (run, *run.analyses()))
+    store = Store(results_dir)
+    listed = [*described(store.all_runs(), "run"), *described(store.imports(), "import")]
+    for place in store.bundles():
+        listed += described_bundle(store, place)
+    known = {facts["folder"] for facts in listed}
+    elsewhere = [run for run in store.read_elsewhere() if run.path not in known]
+    listed += described(elsewhere, "bundle")
     present({"runs": listed}, shown_runs(listed, results_dir), as_json=as_json)
 
 
-def shown_runs(listed: Sequence[Mapping[str, Any]], results_dir: Path) -> Iterator[Part]:
-    """The runs as a table; where there is none, how to make one."""
-    if not listed:
-        yield Note(f"there is no run in {results_dir.absolute()}: harness run FILE makes one")
+def described(runs: Iterable[Run], kind: str) -> Iterator[dict[str, Any]]:
+    """What is said of *runs* of a *kind*, each with its analyses behind it."""
+    for run in runs:
+        yield {**describe(run), "kind": kind, "place": run.place}
+        for analysis in run.analyses():
+            yield {**describe(analysis), "kind": "analysis", "place": analysis.path}
+
+
+def described_bundle(store: Store, place: Path) -> Iterator[dict[str, Any]]:
+    """What is said of the runs of the bundle at *place*; of one that is unsound, why."""
+    from harness.core.store.packed import opened
+
+    try:
+        opened(place)
+    except HarnessError as error:
+        verdict = f"cannot be read: {first_line(error.what, '')}"
+        unread = {"experiment": "", "run": "", "folder": place, "verdict": verdict}
+        yield {**_NOTHING_KNOWN, **unread, "kind": "bundle", "place": place}
         return
-    columns = ("experiment", "run", "when", "machine", "done", "failed", "planned", "verdict")
-    get_texts = itemgetter(*columns)
-    rows = [(*get_texts(facts), format_bytes(facts["bytes"])) for facts in listed]
-    yield Rows((*columns, "size"), rows)
+    yield from described(store.bundled_runs(place), "bundle")
+
+
+def shown_runs(listed: Sequence[Mapping[str, Any]], results_dir: Path) -> Iterator[Part]:
+    """The runs as a tree of 80 columns; where there is none of one's own, how to make one."""
+    if listed:
+        yield _tree_line("verdict", "run", "trials", "size")
+    last_heading = ""
+    for facts in listed:
+        heading = _heading(facts)
+        if heading not in ("", last_heading):
+            yield heading
+            last_heading = heading
+        yield from _tree_lines(facts)
+    if all(facts["kind"] != "run" for facts in listed):
+        yield Note(f"there is no run of yours in {results_dir.absolute()}: {_MAKE_ONE}")
+
+
+def _heading(facts: Mapping[str, Any]) -> str:
+    """Give what stands above a run: its experiment, or what it lies in; an analysis has none."""
+    match facts["kind"]:
+        case "analysis":
+            return ""
+        case "import":
+            return "imported"
+        case "bundle":
+            parts = facts["place"].parts
+            place = Path(*parts[:-2]) if "runs" in parts[-2:-1] else facts["place"]
+            return f"bundle {place}"
+        case _:
+            return str(facts["experiment"])
+
+
+def _tree_lines(facts: Mapping[str, Any]) -> Iterator[str]:
+    """One run or analysis: its verdict, wrapped where it is long, beside its id and its trials."""
+    is_analysis = facts["kind"] == "analysis"
+    indent = "    " if is_analysis else "  "
+    first, *further = textwrap.wrap(
+        facts["brief"] or "-",
+        _VERDICT_WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+    )
+    trials = "" if is_analysis else f"{facts['done']}/{facts['planned']}"
+    size = format_bytes(facts["bytes"])
+    name = str(facts["run"])
+    if len(name) > _NAME_WIDTH:
+        further.append(f"{indent}  {name}")
+        name = ""
+    yield _tree_line(first, name, trials, size)
+    yield from further
+
+
+def _tree_line(verdict: str, name: str, trials: str, size: str) -> str:
+    return f"{verdict:<{_VERDICT_WIDTH}}  {name:<{_NAME_WIDTH}} {trials:>7} {size:>9}".rstrip()
 
 
 @command("show")
@@ -75,6 +152,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     experiment = evaluation.experiment
     manifest = run.read_manifest()
     facts = describe(run)
+    facts.pop("brief")
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
         "question": experiment.question,
@@ -106,7 +184,8 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
     """
     Name runs without a trial, and leftovers of interrupted work; with --remove, remove them.
 
-    A run that another harness works on is left alone, and so is each that has a trial.
+    A run that another harness works on is left alone, and so is each that has a trial, or a file
+    that the harness has not made.
 
     \b
     Example:
@@ -119,11 +198,12 @@ def gc(results_dir: Path, remove: bool, as_json: bool) -> None:
     for run in Store(results_dir).all_runs():
         for leftover, reason in removable(run).items():
             try:
-                with leftover.lock():
-                    size_bytes = _size_bytes(leftover.path)
-                    if remove:
+                size_bytes = _size_bytes(leftover.path)
+                leftover.require_made_here()
+                if remove:
+                    with leftover.lock():
                         shutil.rmtree(leftover.path)
-            except MachineError as error:  # another harness works on it
+            except HarnessError as error:  # another harness works on it, or it has more in it
                 show(Note(f"left alone: {error.what}"))
                 continue
             rows.append({"path": leftover.path, "reason": reason, "bytes": size_bytes})
@@ -134,6 +214,8 @@ def removable(run: Run) -> dict[Run, str]:
     """Interrupted analyses of *run*, and the run itself where it has no trial; why they can go."""
     from harness.core.store import Run
 
+    if run.is_foreign or run.is_published:
+        return {}
     unfinished = map(Run, run.path.glob("analyses/.*"))
     reasons = dict.fromkeys(unfinished, "an analysis that was interrupted")
     if not run.trial_ids():
@@ -157,12 +239,7 @@ def describe(run: Run) -> dict[str, Any]:
         "experiment": run.measured.path.parent.name,
         "run": run.id,
         "folder": run.path,
-        "when": "",
-        "machine": "",
-        "done": 0,
-        "failed": 0,
-        "planned": 0,
-        "verdict": "",
+        **_NOTHING_KNOWN,
         "is_analysis": run.measured is not run,
         "bytes": _size_bytes(run.path),
     }
@@ -174,17 +251,24 @@ def describe(run: Run) -> dict[str, Any]:
         done = sum(record.state == "done" for record in records)
         planned = len(run.read_plan()) if (run.path / "plan.jsonl").exists() else 0
         cpu = f"{machine.get('cores', '?')} x {machine.get('cpu', 'unknown')}"
+        models = len(manifest.experiment.get("predict", {}).get("models", ()))
+        failed = len(records) - done
+        verdict, brief = _verdicts(run)
+        brief += f" of {count(models, 'model')}" + f"; {failed} failed" * bool(failed)
         facts |= {
             "experiment": manifest.experiment.get("name", facts["experiment"]),
             "when": f"{created:%Y-%m-%d %H:%M}Z",
             "machine": cpu if machine else "",
             "done": done,
-            "failed": len(records) - done,
+            "failed": failed,
             "planned": planned,
-            "verdict": _verdict(run),
+            "models": models,
+            "verdict": verdict,
+            "brief": brief,
         }
     except HarnessError as error:
         facts["verdict"] = f"cannot be read: {first_line(error.what, '')}"
+        facts["brief"] = facts["verdict"]
     return facts
 
 
@@ -210,14 +294,21 @@ def _text(value: Any) -> str:
 
 def _verdict(run: Run) -> str:
     """Which model is nearest, as the scores say; else how far the run has come."""
-    if not (run.path / "scores").is_dir():
-        return "not scored" if run.seal.exists() else "not predicted"
+    return _verdicts(run)[0]
+
+
+def _verdicts(run: Run) -> tuple[str, str]:
+    """Which model is nearest, with all names, and in brief; else how far the run has come."""
+    if not run.is_scored:
+        state = "not scored" if run.seal.exists() else "not predicted"
+        return state, f"{state},"
     ranking = run.read_scores().ranking("raw")
     if ranking is None or not ranking.models:
-        return "no ranking"
+        return "no ranking", "no ranking,"
     if len(ranking.nearest) == 1:
-        return f"nearest: {ranking.nearest[0]}"
-    return f"undecided: {', '.join(ranking.nearest)}"
+        nearest = f"nearest: {ranking.nearest[0]}"
+        return nearest, f"{nearest},"
+    return f"undecided: {', '.join(ranking.nearest)}", f"undecided among {len(ranking.nearest)}"
 
 
 def _size_bytes(folder: Path) -> int:

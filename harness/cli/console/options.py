@@ -138,6 +138,12 @@ def outputs_option(text: str, *endings: str) -> Decorator:
     )
 
 
+def chosen_results() -> Path:
+    """Give the folder of results of the command that runs."""
+    folder: Path = click.get_current_context().params["results_dir"]
+    return folder
+
+
 def open_session(file: str | Path, results_dir: Path, overrides: tuple[str, ...] = ()) -> Session:
     """Open the session of an experiment file; `SpecError` where the file cannot be read."""
     from harness.core.run.experiment_file import read_experiment_file
@@ -172,7 +178,7 @@ def open_evaluation(
         raise SpecError(what, where="--set", fix=fix)
     else:
         evaluation = Evaluation.of(Store(results_dir).find(name))
-    show(Note(f"run: {evaluation.run.path}"))
+    show(Note(f"run: {evaluation.run.place}"))
     return evaluation
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.base.errors import ClusterError, MachineError
 from harness.base.extras import CLUSTERS, extra
+from harness.base.installed import setup_fix
 from harness.base.text import printable
 from harness.clusters.hadoop_home.home import write_whole
 from harness.clusters.ssh.connection import pins_file
@@ -116,7 +117,7 @@ class Outcome:
             raise ClusterError(
                 f"the playbook was not run: {reason}",
                 where=location,
-                fix="make setup, to have Ansible as it was tested",
+                fix=f"{setup_fix()}, to have Ansible as it was tested",
             )
 
 

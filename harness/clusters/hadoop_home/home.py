@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import MachineError
+from harness.base.installed import by_form, setup_fix
 from harness.base.records.trial import Versions
 from harness.clusters.node.facts import java_version
 from harness.clusters.workloads.base import GPU, JOBS
@@ -44,7 +45,7 @@ INSTRUMENTED = "lib-trace/ltrace-instrumented.jar"
 JAR_TIME = 1_767_225_600  # 2026-01-01: equal jars get equal times, which the archive records
 _COMMON = re.compile(r"lib/hadoop-common-(\d.*)\.jar")
 _PLAIN = re.compile(r"[A-Za-z0-9._/+@=,-]+")
-SETUP = "make setup"
+SETUP = setup_fix()
 
 OLDEST = 17
 _INSTALL_FIX = (
@@ -181,7 +182,10 @@ def home_path() -> Path:
         raise MachineError(
             f"the path '{home_folder}' has characters that Hadoop's start scripts cannot handle",
             where="HARNESS_HADOOP_HOME" if "HARNESS_HADOOP_HOME" in os.environ else "hadoop home",
-            fix="HARNESS_HADOOP_HOME=/a/path/of/letters/and/digits make setup",
+            fix=by_form(
+                "HARNESS_HADOOP_HOME=/a/path/of/letters/and/digits make setup",
+                "set HARNESS_HADOOP_HOME to a path of letters and digits",
+            ),
         )
     return home_folder
 
@@ -237,7 +241,8 @@ def read_sums(file: Path) -> dict[str, str]:
         raise MachineError("no Hadoop home", where=str(file), fix=SETUP) from error
     matches = [re.fullmatch(r"([0-9a-f]{64})  (lib/[A-Za-z0-9._+-]+\.jar)", line) for line in lines]
     if not matches or None in matches:
-        raise MachineError("not a list of checksums", where=str(file), fix=f"git checkout {file}")
+        fix = by_form(f"git checkout {file}", SETUP)
+        raise MachineError("not a list of checksums", where=str(file), fix=fix)
     return {match[2]: match[1] for match in matches if match}
 
 
@@ -250,7 +255,8 @@ def verify(home_folder: Path, checksums: dict[str, str]) -> None:
     if not (home_folder / "path.jar").is_file():
         where = str(home_folder)
         if os.environ.get("HARNESS_HADOOP_HOME"):  # which may be mistyped
-            where += " (HARNESS_HADOOP_HOME; unset, the folder of the checkout is used)"
+            where += " (HARNESS_HADOOP_HOME"
+            where += by_form("; unset, the folder of the checkout is used)", ")")
         raise MachineError("no Hadoop home", where=where, fix=SETUP)
     jars = {jar.name: jar.stat() for jar in (home_folder / "lib").glob("*.jar")}
     stamp = {

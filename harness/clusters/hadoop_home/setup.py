@@ -90,7 +90,7 @@ def _resolve_jars(hadoop_home: Path, checksums: dict[str, str]) -> None:
         raise MachineError(
             "; ".join(problems[:5]),
             where=f"jars that Maven resolved for {homes.SOURCE / 'pom.xml'}",
-            fix="delete these artifacts from the local Maven repository, and repeat: make setup",
+            fix=f"delete these artifacts of the local Maven repository, then again: {homes.SETUP}",
         )
     for jar in (fresh_folder / "lib").iterdir():
         os.utime(jar, (JAR_TIME, JAR_TIME))
@@ -215,7 +215,7 @@ def ensure_instrumented(hadoop_home: HadoopHome) -> None:
 def missing_hooks(hadoop_home: HadoopHome) -> list[str]:
     """Names of hooks that the jars have no place for; `MachineError` without a tracer."""
     if not homes.TRACER.is_file():
-        raise MachineError("the tracer is not built", where=str(homes.TRACER), fix="make setup")
+        raise MachineError("the tracer is not built", where=str(homes.TRACER), fix=homes.SETUP)
     process = _run_tracer(hadoop_home, "--check", hadoop_home.path / "lib")
     lines = process.stdout.splitlines()
     if process.returncode not in (0, 1) or bool(process.returncode) != bool(lines):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from harness.base.errors import MachineError
+from harness.base.installed import setup_fix
 from harness.clusters.hadoop_home.home import WORKLOADS, find_java
 from harness.clusters.node.sample import Probe
 
@@ -32,7 +33,7 @@ def probe_jar() -> Path:
     """Path of the probe's jar; `MachineError` where it is not built."""
     if not PROBE.is_file():
         what = "the jar of the speed probe is missing"
-        raise MachineError(what, where=str(PROBE), fix="make setup")
+        raise MachineError(what, where=str(PROBE), fix=setup_fix())
     return PROBE
 
 
@@ -74,7 +75,8 @@ class SpeedProbe:
                 if status is not None or time.monotonic() > deadline:
                     ending = "no sample after 60 s" if status is None else f"exit status {status}"
                     what = f"the speed probe does not measure: {probe.error() or ending}"
-                    raise MachineError(what, where=str(jar), fix="make setup, then harness doctor")
+                    fix = f"{setup_fix()}, then harness doctor"
+                    raise MachineError(what, where=str(jar), fix=fix)
                 time.sleep(0.01)
             while self.pid and not probe.pin():
                 time.sleep(0.01)

@@ -16,6 +16,7 @@ from statistics import median
 from typing import Any
 
 from harness.base.errors import HarnessError, MachineError
+from harness.base.installed import setup_fix
 from harness.base.records.manifest import NodeGpus, NodeRates
 from harness.base.records.profile import Statistic
 from harness.base.records.trial import CONTROLS
@@ -94,7 +95,7 @@ def measure_rates(host: Host, java: str, jar: str, folder: str) -> NodeRates:
     node_rates = read_rates(completed.out) if completed.status == 0 else None
     if node_rates is None:
         what = f"the rates of {host.name} cannot be measured: {first_line(completed.err)}"
-        raise MachineError(what, where=folder, fix="make setup, then run it again")
+        raise MachineError(what, where=folder, fix=f"{setup_fix()}, then run it again")
     return node_rates
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from harness.base.errors import JobError, SpecError
 from harness.base.hadoop.properties import whole
+from harness.base.installed import see
 from harness.base.records.trace import TASK_COUNTER, JobTrace
 from harness.base.records.trial import WorkloadSpec
 from harness.base.text import nearest_name
@@ -187,7 +188,7 @@ class Workload(ABC):
                 raise SpecError(
                     f"{spec.name} cannot run as in HiBench: {self.unlike_hibench}",
                     where=f"workload {spec.name!r}, hibench",
-                    fix="remove it; docs/hibench.md names the settings that come nearest",
+                    fix="remove it" + see("hibench.md", "names the settings that come nearest"),
                 )
             complaint = parameter.complaint(argument)
             if argument != fixed.get(name, argument):

@@ -64,6 +64,7 @@ class Evaluation(StoredTrials):
         self, stored: Iterable[Measurement] = (), *, profiling: bool = False
     ) -> list[Measurement]:
         """Measured times of each scored trial, with *profiling* of all; *stored* ones as is."""
+        stored = (*stored, *self.published_measurements())
         return measure_trials(self, stored, profiling=profiling)
 
     def vet(self, records: Iterable[TrialRecord]) -> VetBook:

@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.installed import see
 from harness.base.records.statistics import IN_PROFILES
 from harness.base.records.trial import Code, Record
 from harness.base.text import did_you_mean, excerpt, nearest_name
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # a model's process imports no more than it needs
     from harness.clusters.workloads.base import Workload
 
 PREDICT = "def predict(self, profile, configuration, cluster, job_input)"
+_BUILDS_ONE = "builds one from an empty file"
 _ATTRIBUTES = ("predict", "required")  # what a class may also be given by an assignment
 
 
@@ -87,7 +89,8 @@ class OwnCode(Record):
         """Raise `SpecError` where its file shows that it is no model."""
         if "predict" not in self.lines and not self.is_derived:
             what = self.slip(self.lack_of_predict, "")
-            raise SpecError(what, where=self.code.file, fix=f"write {PREDICT} (docs/own-model.md)")
+            fix = f"write {PREDICT}{see('own-model.md', _BUILDS_ONE)}"
+            raise SpecError(what, where=self.code.file, fix=fix)
 
     @contextmanager
     def named_slips(self, function: str = "") -> Iterator[None]:
@@ -175,7 +178,7 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
         name = next(iter(classes), "Mine")
         raise SpecError(f"no class of {file} is named", where=file, fix=f"write {file}:{name}")
     if class_name not in classes:
-        fix = "write one into it: the file defines no class (docs/own-model.md shows one)"
+        fix = "write one into it: the file defines no class" + see("own-model.md", "shows one")
         if classes:
             fix = did_you_mean(class_name, [*classes])
         raise SpecError(f"{file} has no class '{excerpt(class_name)}'", where=file, fix=fix)
@@ -232,7 +235,8 @@ def own_workload(code: Code) -> Workload:
     with own_class.named_slips():
         loaded = own_class.load()
         if not (isinstance(loaded, type) and issubclass(loaded, Workload)):
-            raise SpecError(own_class.slip(_no_workload(own_class, loaded), ""), fix=_FIX_OF_KIND)
+            fix = f"name a subclass of {_BASE}{see('own-workload.md', _BUILDS_ONE)}"
+            raise SpecError(own_class.slip(_no_workload(own_class, loaded), ""), fix=fix)
         workload = loaded()
         workload.name = own_class.name
         if complaint := attribute_complaint(workload):
@@ -244,7 +248,6 @@ def own_workload(code: Code) -> Workload:
 
 
 _BASE = "harness.clusters.workloads.base.Workload"
-_FIX_OF_KIND = "docs/own-model.md and docs/own-workload.md build one from an empty file"
 
 
 def _no_workload(own_class: OwnCode, loaded: Any) -> str:

@@ -334,7 +334,7 @@ def required_names(required: Any) -> set[str]:
             raise ModelError(f"required has {short_repr(name)}, which is no name: {wanted}")
         if name != "jobs" and name not in IN_PROFILES:
             near = nearest_name(name, [*IN_PROFILES, "jobs"])
-            meant = f"did you mean {near}?" if near else "docs/own-model.md lists all"
+            meant = f"did you mean {near}?" if near else "harness profile RUN lists all"
             raise ModelError(f"required has {name:.80}, and there is no such statistic: {meant}")
     return set(required)
 

@@ -50,11 +50,13 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
     """
     Everything the report shows so far; `DataError` where a sealed file has changed.
 
-    *with_tasks*: also where the time of the tasks of typical trials went.
+    *with_tasks*: also where the time of the tasks of typical trials went.  Of a run that was
+    published without its traces there is what its scores and profiles say.
     """
     run = trials.run
     seal = seal_facts(trials)
     records = run.trials()
+    with_tasks = with_tasks and trials.has_traces
     score_book = run.read_scores() if run.finished or run.is_scored else ScoreBook()
     typical = typical_trials(trials) if with_tasks else []
     timelines = [(record, joined(trials.jobs(record))) for record in typical]
@@ -74,8 +76,18 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
         task_times={record.trial.id: task_times(trials, record, job) for record, job in timelines},
         rates=probe_rates(trials, records),
         planned=len(trials.plan),
-        evidence={trial_id: f"{run.to_measured}trials/{trial_id}/raw" for trial_id in records},
+        evidence=evidence_places(run, records),
     )
+
+
+def evidence_places(run: Run, trial_ids: Iterable[str]) -> dict[str, str]:
+    """Folder of each trial's logs, as seen from the report of *run*; of others' where there are."""
+    measured = run.measured
+    if measured.is_foreign:
+        present = (key for key in trial_ids if (measured.path / "trials" / key / "raw").is_dir())
+        return {key: f"{measured.place}/trials/{key}/raw" for key in present}
+    way = "" if measured is run else "../../"
+    return {key: f"{way}trials/{key}/raw" for key in trial_ids}
 
 
 def seal_facts(trials: StoredTrials) -> dict[str, Any]:
@@ -99,7 +111,7 @@ def probe_rates(trials: StoredTrials, records: Mapping[str, TrialRecord]) -> dic
 def vet_trials(trials: StoredTrials, records: Iterable[TrialRecord]) -> VetBook:
     """Overhead of *records* whose tasks have times of units: over the tasks of all jobs."""
     vets = []
-    for record in records:
+    for record in records if trials.has_traces else ():
         if record.trial.cell.tracing.mode == "units":
             cell = trials.resolved_of(record)
             vets.append(job_vet(trials.run, record, cell, joined(trials.jobs(record))))

@@ -144,6 +144,7 @@ def score_run(
         fix = "measure it with predict: {order: blind}, or score it without --strict"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
+    stored = (*stored, *trials.published_measurements())
     score_book = score(
         trials.predictions,
         measure_trials(trials, stored),

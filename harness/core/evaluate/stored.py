@@ -12,6 +12,7 @@ from typing import Self
 
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
+from harness.base.records.score import Measurement
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import Cell, Trial, TrialRecord
 from harness.clusters.monitor.machine import PROBE_LOGS, mean_rate
@@ -69,6 +70,15 @@ class StoredTrials:
         return labels_in_families(self.cells)
 
     @property
+    def has_traces(self) -> bool:
+        """Whether there is more of the trials than their scores, as in a lean bundle."""
+        return self.run.published_level != "scores"
+
+    def published_measurements(self) -> tuple[Measurement, ...]:
+        """Measured times as they were published, where nothing else is left of the trials."""
+        return () if self.has_traces else self.run.measured.read_stored_scores().measurements
+
+    @property
     def predictions(self) -> list[Prediction]:
         """All stored predictions, model by model."""
         return list(chain.from_iterable(self.run.read_predictions().values()))
@@ -87,7 +97,9 @@ class StoredTrials:
         return traces
 
     def rate(self, record: TrialRecord) -> float | None:
-        """Mean rate of the speed probe while the trial's jobs ran."""
+        """Mean rate of the speed probe while the trial's jobs ran; `None`: it is not known."""
+        if not self.has_traces:
+            return None
         trial_id = record.trial.id
         if trial_id not in self.rates:
             jobs = self.run.read_trace(trial_id, whole=False)

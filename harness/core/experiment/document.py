@@ -26,6 +26,7 @@ from ruamel.yaml.events import (
 
 from harness.base.errors import SpecError
 from harness.base.hadoop.secrets import SECRETS
+from harness.base.installed import example, see
 from harness.base.text import excerpt
 
 MAX_CHARACTERS = 50_000
@@ -358,7 +359,7 @@ def _refuse_event(event: Any, depth: int, place: _PlaceOfMark) -> None:
         fix = "remove it"
     elif depth >= MAX_DEPTH:
         complaint = f"more than {MAX_DEPTH} levels deep"
-        fix = "see docs/guide.md"
+        fix = "write fewer levels" + see("experiment.md", "has all keys")
     else:
         return
     raise SpecError(complaint, where=str(place(event.start_mark)), fix=fix)
@@ -368,5 +369,5 @@ def _not_yaml_error(reason: str, at: Place) -> SpecError:
     return SpecError(
         f"this is not YAML: {excerpt(reason)}",
         where=str(at),
-        fix="compare the line with experiments/demo.yaml: indentation, brackets, quotes",
+        fix=f"compare the line with {example()}: indentation, brackets, quotes",
     )

@@ -19,6 +19,7 @@ from pydantic import BaseModel, ValidationError
 
 from harness.base.errors import HarnessError, SpecError
 from harness.base.hadoop.secrets import PUBLIC, SENSITIVE_KEYS, Secrets
+from harness.base.installed import example
 from harness.base.records.trial import Cell, Code
 from harness.base.text import did_you_mean, excerpt
 from harness.base.units import MIB, parse_bytes
@@ -133,7 +134,7 @@ def _read_document(text: str, source: str, overrides: Sequence[str]) -> Document
     document = Document(text, source)
     if not isinstance(document.data, dict):
         what = "the file is not a mapping of keys to values"
-        fix = "start it with 'schema: 1'; experiments/demo.yaml shows the rest"
+        fix = f"start it with 'schema: 1'; {example()} shows the rest"
         raise SpecError(what, where=str(document.place(())), fix=fix)
     for override in overrides:
         document.override(override)

@@ -31,12 +31,15 @@ def analyse(
     """
     Ask *experiment* of what *run* measured; give the answer, sealed and scored, and its report.
 
-    Its *profiles* are those of the profiling trials, unless they are given.  When the block ends it
-    is among the run's analyses; nothing is left where it fails.
+    Its *profiles* are those of the profiling trials, unless they are given; of a run that was
+    published without traces those that it has.  When the block ends it is among the run's analyses;
+    nothing is left where it fails.
     """
     plan = [with_use(trial, experiment.predict) for trial in run.measured.read_plan()]
     with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
+        if profiles is None and not evaluation.has_traces:
+            profiles = published_profiles(run.measured, plan)
         for profile in (profiles or {}).values():
             analysis.write_profile(profile)
         if profiles is None:
@@ -45,6 +48,13 @@ def analyse(
         evaluation.score()
         _, document = evaluation.report()
         yield evaluation, document
+
+
+def published_profiles(run: Run, plan: Sequence[Trial]) -> dict[str, Profile] | None:
+    """Profiles of *run* as they were published; `None` where *plan* makes them of other trials."""
+    profiled = {trial.id for trial in plan if trial.profiling}
+    published = {trial.id for trial in run.read_plan() if trial.profiling}
+    return run.read_profiles() if profiled == published else None
 
 
 def with_use(trial: Trial, predict: Predict) -> Trial:

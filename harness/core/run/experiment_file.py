@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.base.errors import SpecError
 from harness.base.hadoop.slots import refusals
+from harness.base.installed import example
 from harness.base.records.trial import ClusterSpec
 from harness.base.text import nearest_name
 from harness.clusters import PROVIDERS
@@ -25,7 +26,7 @@ from harness.core.run.plan import refuse_cells, refuse_inputs
 from harness.core.run.preflight import known_names
 from harness.core.run.secrets import user_secrets
 
-_NAME_ANOTHER = "name an experiment file, such as experiments/demo.yaml"
+_NAME_ANOTHER = f"name an experiment file, such as {example()}"
 _IS_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 

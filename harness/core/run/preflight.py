@@ -20,6 +20,7 @@ from harness.base.extras import CLUSTERS, require
 from harness.base.hadoop.properties import is_known, is_own, objection, resembling
 from harness.base.hadoop.site import AM_MEMORY_MB, client_properties
 from harness.base.hadoop.slots import effective
+from harness.base.installed import setup_fix
 from harness.base.records.prediction import Cluster
 from harness.base.records.trial import ClusterSpec, WorkloadSpec
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -175,7 +176,7 @@ class Preflight:
             raise MachineError(
                 f"trace: {mode} needs Hadoop's classes with the tracer's hooks, and there are none",
                 where=str(self.find_home().path),
-                fix="make setup (or write trace: logs)",
+                fix=f"{setup_fix()} (or write trace: logs)",
             )
 
     def check_jars(self) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.documents.wording import by_number, count
-from harness.base.errors import DataError, HarnessError, SpecError
+from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, Trial, TrialRecord, Versions
 from harness.base.text import excerpt
@@ -111,7 +111,8 @@ class Session:
             return self.profiles
         source = Store(self.results_dir).find(predict.source)
         profiles: Mapping[str, Profile] = source.read_profiles()
-        workloads = {trial.cell.workload.name for trial in self.trials}
+        cells = expand(self.experiment)
+        workloads = {cell.workload.name for cell in cells}
         if lacking := workloads.difference(profiles, self.experiment.nightly.controls):
             what = f"it has no profile of {', '.join(sorted(lacking))}"
             fix = "name a run that profiled all workloads: predict.from"
@@ -119,8 +120,7 @@ class Session:
         if paths := [Path(self.source).parent / path for path in predict.hardware]:
             if self.transfer is None:
                 raise SpecError("nothing here takes profiles elsewhere", where="predict.hardware")
-            cells = {trial.cell.id: trial.cell for trial in self.trials}
-            profiles = self.transfer(source, paths, cells.values())
+            profiles = self.transfer(source, paths, cells)
         return profiles
 
     @cached_property
@@ -132,14 +132,14 @@ class Session:
     def plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them; starts nothing."""
         experiment = self.experiment
-        trials = self.trials
+        runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
+        trials = order(experiment, expand(experiment), self._versions_of_plan(runs))
         self.preflight.warn()
         self.preflight.warn_of_lacks()
         try:
             _ = self.borrowed
         except HarnessError as error:
             self.console.say(f"warning: predict.from: {error.what}")
-        runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
         if not runs:
             return make_plan(experiment, trials, {}, self.estimator())
         newest = runs[-1]
@@ -155,6 +155,18 @@ class Session:
         held = f"{held_count} of {count(len(trials), 'trial')}"
         self.console.say(f"run {newest.path} holds {held}, and {end}")
         return {**plan, "run": newest.path}
+
+    def _versions_of_plan(self, runs: Sequence[Run]) -> Versions:
+        """Versions here; where this machine lacks Java or Hadoop, those of the newest of *runs*."""
+        try:
+            return self.versions
+        except MachineError:  # which is warned of: a plan may be for another machine
+            measured = (run.read_manifest().versions for run in reversed(runs))
+            found = next(filter(None, measured), None)
+        if found is None:
+            found = Versions(hadoop="unknown", java="unknown")
+            self.console.say("ids of trials are provisional: they follow from Hadoop and Java, too")
+        return found
 
     def estimator(self) -> Estimator:
         """What the newest runs that this machine measured say of the time that trials take."""

@@ -7,19 +7,30 @@ import json
 import re
 import time
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, HarnessError
 from harness.base.hadoop.secrets import DIGEST
 from harness.base.records.manifest import Manifest
 from harness.base.records.trial import SCHEMA_VERSION, Trial, Versions, digest, trial_id
 from harness.base.text import excerpt
 from harness.core.experiment.model import Experiment
 from harness.core.store.evidence import CHAIN
-from harness.core.store.packed import opened
+from harness.core.store.packed import is_bundle, opened
+from harness.core.store.published import bundle_of
+from harness.core.store.readings import (
+    READINGS,
+    identity,
+    is_own,
+    place_of,
+    read_source,
+    reading_folder,
+    run_of_reading,
+    write_source,
+)
 from harness.core.store.run import EXPERIMENT, Run, measured_part
 from harness.core.store.seal import ANALYSES, PLAN
 from harness.core.store.sums import SUMS
@@ -124,10 +135,9 @@ class Store:
         found = self._at_path(text)
         if found is not None:
             return found
-        matching: list[Run] = []
-        for run in self.all_runs():
-            candidates = (run, *run.analyses())
-            matching += [candidate for candidate in candidates if candidate.id.startswith(text)]
+        matching = _with_id(text, [*self.all_runs(), *self.imports()])
+        if not matching:
+            matching = _with_id(text, self.bundled_runs())
         if len(matching) > 1:
             what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs"
             fix = "write more of the id"
@@ -140,14 +150,31 @@ class Store:
         """Give the run that *text* names by a folder or a packed bundle, if it does."""
         path = opened(Path(text))
         if (path / MANIFEST).is_file():
-            return Run(path)
+            return self._run_at(path, Path(text))
         if (path / SUMS).is_file():
-            return _only_run(path, text)
+            bundled_path = _only_run(path, text)
+            return self._run_at(bundled_path, Path(text, *bundled_path.parts[-2:]))
         for folder in (path, self.results_dir / text):
             names = [entry.name for entry in folders(folder)]
             if any(map(RUN_NAME.fullmatch, names)) and is_name(folder.resolve().name):
-                return Store(folder.resolve().parent).latest(folder.resolve().name)
+                store = Store(folder.resolve().parent)
+                return self._run_at(store.latest(folder.resolve().name).path)
         return None
+
+    def _run_at(self, path: Path, place: Path | None = None) -> Run:
+        """
+        Open the run or analysis at *path*, which the user finds at *place*.
+
+        Of one that stays as it is, what is made of it will be kept below this folder of results.
+        """
+        run = Run(path)
+        measured = run.measured
+        if not measured.is_foreign and not is_own(measured.path):
+            measured.output = reading_folder(self.results_dir, measured.path)
+            measured.place = place or path
+        if run is not measured and not is_own(run.path):
+            run.output = measured.output / ANALYSES / run.id
+        return run
 
     def _missing_error(self, text: str) -> DataError:
         """Error about *text*, which names no run, with what may have been meant."""
@@ -171,20 +198,83 @@ class Store:
     def runs(self, experiment_name: str) -> tuple[Run, ...]:
         """All runs of an experiment, oldest first."""
         paths = folders(self.folder(experiment_name))
-        return tuple(Run(path) for path in paths if RUN_NAME.fullmatch(path.name))
+        return tuple(self._run_at(path) for path in paths if _is_measured(path))
+
+    def imports(self) -> tuple[Run, ...]:
+        """Runs with names of their users' own: those that were imported; by their names."""
+        paths = list[Path]()
+        for folder in self._parts():
+            paths += [folder, *folders(folder)]
+        return tuple(
+            self._run_at(path)
+            for path in paths
+            if is_name(path.name) and not _is_measured(path) and (path / MANIFEST).is_file()
+        )
+
+    def bundles(self) -> tuple[Path, ...]:
+        """Bundles below this folder, packed or not; of a packed one the folder that it lies in."""
+        paths = list[Path]()
+        for folder in self._parts():
+            paths += [folder] if is_bundle(folder) else folders(folder)
+        return tuple(path for path in paths if is_bundle(path))
+
+    def bundled_runs(self, bundle: Path | None = None) -> list[Run]:
+        """
+        Runs of *bundle*, or of all bundles below this folder; one that is unsound has none.
+
+        Of all, so are those that lie elsewhere, where something was made of them here.
+        """
+        runs = list[Run]()
+        for place in self.bundles() if bundle is None else [bundle]:
+            with suppress(HarnessError):
+                for path in folders(opened(place) / "runs"):
+                    runs.append(self._run_at(path, place / "runs" / path.name))
+        if bundle is None:
+            known = {run.output for run in runs}
+            runs += [run for run in self.read_elsewhere() if run.output not in known]
+        return runs
+
+    def read_elsewhere(self) -> Iterator[Run]:
+        """Other people's runs of which something was made here, as far as they are still there."""
+        for bundle_folder in folders(self.results_dir / READINGS):
+            for folder in folders(bundle_folder):
+                with suppress(HarnessError):
+                    path = run_of_reading(folder)
+                    source = read_source(folder)
+                    if path is not None and source is not None:
+                        run = Run(path)
+                        run.output = folder
+                        run.place = place_of(folder, source)
+                        yield run
+
+    def _parts(self) -> list[Path]:
+        """Folders below this one that have results, but what was made of other people's."""
+        return [
+            folder
+            for folder in folders(self.results_dir)
+            if is_name(folder.name) and folder.name != READINGS
+        ]
 
     def trial_ids(self) -> list[str]:
         """Ids of all trials that have ended, those of the newest run last."""
-        trial_ids = chain.from_iterable(run.trial_ids() for run in self.all_runs())
-        return list(dict.fromkeys(trial_ids))
+        runs = (*self.imports(), *self.all_runs())
+        return list(dict.fromkeys(chain.from_iterable(run.trial_ids() for run in runs)))
 
     def find_trial(self, prefix: str) -> tuple[Run, str]:
-        """Give the newest run with the trial of this *prefix*, and its id; `DataError`: not one."""
+        """
+        Give the newest run with the trial of this *prefix*, and its id; `DataError`: not one.
+
+        A trial of a bundle, or of a run elsewhere, is named by the run's path and its id behind it.
+        """
+        place, _, trial_prefix = prefix.rpartition("/")
+        runs = (*self.imports(), *self.all_runs())
+        if place:
+            runs = (self.find(place.removesuffix("/trials")).measured,)
         matching: dict[str, Run] = {}
-        for run in self.all_runs():
-            trial_ids = [trial_id for trial_id in run.trial_ids() if trial_id.startswith(prefix)]
+        for run in runs:
+            trial_ids = [name for name in run.trial_ids() if name.startswith(trial_prefix)]
             matching |= dict.fromkeys(trial_ids, run)
-        if len(matching) == 1 and prefix:
+        if len(matching) == 1 and trial_prefix:
             ((trial_id, run),) = matching.items()
             return run, trial_id
         what = f"no trial '{excerpt(prefix)}'"
@@ -198,9 +288,8 @@ class Store:
     def all_runs(self) -> list[Run]:
         """All runs of all experiments, oldest first."""
         runs: list[Run] = []
-        for folder in folders(self.results_dir):
-            if is_name(folder.name):
-                runs += self.runs(folder.name)
+        for folder in self._parts():
+            runs += self.runs(folder.name)
         return sorted(runs, key=lambda run: run.id)
 
     def folder(self, experiment_name: str) -> Path:
@@ -208,11 +297,30 @@ class Store:
         return self.results_dir / check_name(experiment_name, "an experiment")
 
 
-def _only_run(bundle: Path, name: str) -> Run:
-    """Give the run of *bundle*, which was called *name*; `DataError` where it has several."""
+def _is_measured(path: Path) -> bool:
+    """
+    Whether the folder *path* is a run of an experiment: by its name, and by what it has.
+
+    Where nights are published their folders have scores alone, and a bundle has runs of its own.
+    """
+    if not RUN_NAME.fullmatch(path.name) or bundle_of(path) is not None:
+        return False
+    return (path / MANIFEST).exists() or (path / "trials").is_dir()
+
+
+def _with_id(text: str, runs: Iterable[Run]) -> list[Run]:
+    """Those of *runs*, and of their analyses, whose ids begin with *text*."""
+    candidates = chain.from_iterable((run, *run.analyses()) for run in runs)
+    matching = [candidate for candidate in candidates if candidate.id.startswith(text)]
+    # A bundle may lie here twice, packed and not: what was made of it is the same.
+    return [*{(run.id, run.output): run for run in matching}.values()]
+
+
+def _only_run(bundle: Path, name: str) -> Path:
+    """Give the path of the run of *bundle*, which was called *name*; `DataError`: has several."""
     paths = folders(bundle / "runs")
     if len(paths) == 1:
-        return Run(paths[0])
+        return paths[0]
     fix = "get the bundle again: harness publish makes it"
     if paths:
         names = ", ".join(f"{name}/runs/{path.name}" for path in paths[-_MOST_NAMED:])
@@ -266,11 +374,15 @@ def new_analysis(
     of the harness that asks.  Needs no lock: every analysis has a folder of its own.
     """
     measured = run.measured
-    measured.require_own()
     now_s = time.time()
     name = _new_name(now_s, measured.analyses())
-    analysis = Run(measured.path / ANALYSES / f".{name}")
-    changes = {"run": name, "created_s": round(now_s, 3), "analysis_of": measured.id}
+    origin = measured.id
+    if measured.is_foreign:
+        write_source(measured.output, measured.path, measured.place)
+        if bundle_of(measured.path) is not None:
+            origin += f" of bundle {identity(measured.path)}"
+    analysis = Run(measured.output / ANALYSES / f".{name}")
+    changes = {"run": name, "created_s": round(now_s, 3), "analysis_of": origin}
     document = measured.read_manifest().document() | changes | {"harness": version}
     document |= {"experiment": experiment.model_dump(mode="json")}
     document |= {"schema_version": SCHEMA_VERSION}

@@ -21,8 +21,7 @@ from harness.base.errors import DataError, MachineError
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
 from harness.clusters.archives import CHUNK_BYTES, MOST_HEADER_BYTES, PiecesReader
-from harness.core.store.run import LEAST_FREE_BYTES
-from harness.observe.storage.files import free_bytes, is_name
+from harness.observe.storage.files import LEAST_FREE_BYTES, free_bytes, is_name
 
 MOST_MEMBERS = 250_000
 MOST_BYTES = 2**38  # six times what a run of 500 trials has, or more

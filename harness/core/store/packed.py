@@ -17,7 +17,6 @@ from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.base.text import excerpt
-from harness.core.store.run import UNPACKED
 from harness.core.store.sums import SUMS
 from harness.observe.storage.files import (
     exclusive_lock,
@@ -29,6 +28,7 @@ from harness.observe.storage.files import (
 )
 
 ARCHIVE = "bundle.tar.gz"
+UNPACKED = "unpacked-bundles"  # a folder of what was published, which stays as it is
 SUM_ENDING = ".sha256"
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
 _MOST_SUM_BYTES = 400

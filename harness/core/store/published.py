@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.base.errors import DataError
+from harness.core.store.sums import SUMS
 from harness.observe.storage.opener import Opener
 
 ORIGINALS = "originals.json"
@@ -20,12 +21,20 @@ LACKS = {
     "traces": "its traces, and without its raw logs: it has neither histories nor times of records",
     "raw": "",
 }
-_ANSWERS = {
-    "scores": "harness show, compare, profile, ask, tune and reproduce take this run",
-    "traces": "harness report, predict, score, plot and export take this run",
-}
+_OF_SCORES = (
+    "harness show, report, plot, export, score, predict, compare, profile, ask and tune take"
+    " this run"
+)
+_ANSWERS = {"scores": _OF_SCORES, "traces": f"{_OF_SCORES}, and so does harness trace"}
 _OF_BUNDLE = "harness compare and publish --check take its bundle"
 _RESTORE = "get the bundle again: harness publish makes it"
+
+
+def bundle_of(run_path: Path) -> Path | None:
+    """Give the folder of the bundle in which the run at *run_path* lies; `None`: in none."""
+    folder = run_path.absolute().parent
+    is_in_one = folder.name == "runs" and (folder.parent / SUMS).is_file()
+    return folder.parent if is_in_one else None
 
 
 def level_of(opener: Opener) -> str:

@@ -16,9 +16,11 @@ from harness.base.records.score import ScoreBook
 from harness.base.records.tasks import TaskSpans, UnitTimes
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
-from harness.base.units import MIB, format_bytes
+from harness.base.text import excerpt
+from harness.base.units import format_bytes
 from harness.core.experiment.model import Experiment
 from harness.core.store.evidence import (
+    CHAIN,
     SCORES,
     Chain,
     add_tables,
@@ -26,16 +28,24 @@ from harness.core.store.evidence import (
     hash_folder,
     write_evidence,
 )
-from harness.core.store.published import level_of, require_published
+from harness.core.store.published import (
+    ORIGINALS,
+    bundle_of,
+    level_of,
+    require_published,
+)
+from harness.core.store.readings import run_of_reading, write_source
 from harness.core.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
 from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.observe.storage import tables
 from harness.observe.storage.files import (
+    LEAST_FREE_BYTES,
     MAKE_ROOM,
     check_name,
     exclusive_lock,
     folders,
     free_bytes,
+    is_locked,
     json_bytes,
     os_error_as_machine_error,
     remove_tree,
@@ -48,10 +58,11 @@ from harness.observe.storage.opener import MANIFEST, Opener
 EXPERIMENT = "experiment.yaml"
 FINISHED = "finished"
 SCORES_FILE = "scores.json"
-UNPACKED = "unpacked-bundles"  # a folder of what was published, which stays as it is
-
-# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
-LEAST_FREE_BYTES = 16 * MIB
+# All that a run's folder has (docs/results.md); whatever else lies there is somebody's.
+_MADE_FILES = (EXPERIMENT, MANIFEST, PLAN, CHAIN, FINISHED, "lock")
+_MADE_FOLDERS = ("incoming", "trials", *DISCARDED, PROFILES, PREDICTIONS, SCORES, ANALYSES)
+_MADE_REPORTS = ("report.html", "report.md", "report.json", "hibench.report")
+MADE = frozenset((*_MADE_FILES, *_MADE_FOLDERS, *_MADE_REPORTS))
 
 _NEW_RUN = "move this run's folder away: 'harness all FILE' then starts a new run"
 _PROFILE = "restore it; or let harness predict RUN make an analysis with profiles of its own"
@@ -65,6 +76,9 @@ class Run:
     `id` sorts by time; `note` says why a new run was opened where an unfinished one was found.
     Whoever writes holds `lock`; readers need none, because files only appear whole.  `measured` is
     the run itself; of an analysis, which has no trials of its own, the run that it is about.
+
+    What is made of the run is kept in `output`: its own folder, or for one that stays as it is
+    another one, which `Store` chooses; the user finds such a run at `place`.
     """
 
     def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
@@ -73,13 +87,23 @@ class Run:
         self.id = path.name
         self.note = note
         self.opener = Opener(path, base)
-        self._incoming = path / "incoming"
+        self.output = path
+        self.place = path
         self.measured: Run = self
         if path.absolute().parent.name == ANALYSES:
-            self.measured = Run(path.absolute().parent.parent, base=base and base.parent.parent)
+            self.measured = _measured_by(path, base)
         self._trials = self.measured.path / "trials"
-        self.to_measured = "" if self.measured is self else "../../"
-        self.seal = RunSeal(self.opener, self._incoming)
+        self.seal = RunSeal(self.opener, path / "incoming")
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the run stays as it is, and what is made of it is kept elsewhere."""
+        return self.output != self.path
+
+    @property
+    def _incoming(self) -> Path:
+        """Folder of what is half-done."""
+        return self.output / "incoming"
 
     def read_manifest(self) -> Manifest:
         """Read what the run says of itself."""
@@ -110,7 +134,10 @@ class Run:
     def analyses(self) -> tuple[Run, ...]:
         """Analyses of this run: what was asked of it after it was measured; oldest first."""
         paths = folders(self.path / ANALYSES)
-        return tuple(Run(path) for path in paths if not path.name.startswith("."))
+        if self.is_foreign:
+            paths += folders(self.output / ANALYSES)
+        whole = (path for path in paths if not path.name.startswith("."))
+        return tuple(Run(path) for path in whole if (path / MANIFEST).exists())
 
     @property
     def finished(self) -> bool:
@@ -142,6 +169,28 @@ class Run:
                 with suppress(MachineError):  # whatever ended the block is what counts
                     remove_tree(self._incoming)
 
+    @contextmanager
+    def output_lock(self) -> Iterator[None]:
+        """Be the only harness that keeps something made of this run, here or elsewhere."""
+        if not self.is_foreign:
+            with self.lock():
+                yield
+            return
+        measured = self.measured
+        write_source(measured.output, measured.path, measured.place)
+        with exclusive_lock(self.output / "lock", f"what is made of run {self.id}"):
+            remove_tree(self._incoming)
+            try:
+                yield
+            finally:
+                with suppress(MachineError):  # whatever ended the block is what counts
+                    remove_tree(self._incoming)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether this is a run as a bundle has it, or a copy of one."""
+        return self.opener.exists(self.path / ORIGINALS)
+
     @property
     def published_level(self) -> str:
         """Level of evidence at which this run was published; empty: it is as it was measured."""
@@ -152,13 +201,23 @@ class Run:
         require_published(self.measured.opener, needed)
 
     def require_own(self) -> None:
-        """`DataError` where this is a run of a packed bundle, into which nobody writes."""
-        if UNPACKED in self.path.absolute().parts:
-            # Who writes reads traces first: to unpack a bundle that has none would not help.
+        """`DataError` where this is a run of a bundle, which stays as it was published."""
+        if bundle_of(self.path) is not None:
+            # Who writes reads traces first: to copy a run that has none would not help.
             require_published(self.measured.opener, "traces")
-            what = "this run is in a packed bundle, which stays as it was published"
-            fix = "unpack the bundle yourself (tar xzf bundle.tar.gz), and name the run in it"
+            what = "this run is in a bundle, which stays as it was published"
+            fix = f"copy its folder to results/EXPERIMENT/{self.id}, and name the copy"
             raise DataError(what, where=str(self.path), fix=fix)
+
+    def require_made_here(self) -> None:
+        """`DataError`: the folder has what is not the harness's; `MachineError`: it is in use."""
+        names = sorted(path.name for path in self.path.iterdir())
+        if unknown := [name for name in names if name not in MADE]:
+            what = f"{self.path} has what the harness did not make: {excerpt(unknown[0])}"
+            raise DataError(what, where=str(self.path), fix="move it elsewhere, if it is of use")
+        if is_locked(self.path / "lock"):
+            what = f"run {self.id} is in use by another harness"
+            raise MachineError(what, where=str(self.path), fix="wait for it to end")
 
     def require_space(self) -> None:
         """Raise `MachineError` where the disk of this run has no room for a trial."""
@@ -348,23 +407,31 @@ class Run:
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
-        with self._replaced(self.path / SCORES, SCORES) as folder:
+        with self._replaced(self.output / SCORES, SCORES) as folder:
             data = json_bytes(scores.model_dump(mode="json"), indent=None)
             (folder / SCORES_FILE).write_bytes(data)
-            Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
+            if not self.is_foreign:
+                Chain(self.opener).append(SCORES, hash_folder(folder, self.opener))
 
     @property
     def is_scored(self) -> bool:
         """Whether there are scores."""
-        return (self.path / SCORES).exists()
+        return any((folder / SCORES).exists() for folder in (self.path, self.output))
 
     def read_scores(self) -> ScoreBook:
         """Scores that were written last."""
+        if self.is_foreign and (self.output / SCORES).exists():
+            file = self.output / SCORES / SCORES_FILE
+            return Opener(self.output).read_record(ScoreBook, file, _RESCORE)
+        return self.read_stored_scores()
+
+    def read_stored_scores(self) -> ScoreBook:
+        """Scores that lie in the run itself, whatever was made of it since."""
         return self.opener.read_record(ScoreBook, self.path / SCORES / SCORES_FILE, _RESCORE)
 
     def write_report(self, file_name: str, text: str, folder: Path | None = None) -> Path:
         """Write the report *file_name* here, or into another *folder*; give its path."""
-        path = (folder or self.path) / file_name
+        path = (folder or self.output) / file_name
         write_file(path, text.encode(), folder or self._incoming)
         return path
 
@@ -383,6 +450,17 @@ class Run:
                 rename_durably(target, older)
             rename_durably(folder, target)
             remove_tree(older)
+
+
+def _measured_by(analysis: Path, base: Path | None) -> Run:
+    """Give the run that the *analysis* at this path is about; its links lead into *base*."""
+    folder = analysis.absolute().parent.parent
+    measured_path = None if base is not None else run_of_reading(folder)
+    if measured_path is None:
+        return Run(folder, base=base and base.parent.parent)
+    measured = Run(measured_path)
+    measured.output = folder
+    return measured
 
 
 def measured_part(experiment: Experiment) -> dict[str, Any]:

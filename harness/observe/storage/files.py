@@ -24,10 +24,13 @@ from typing import Any
 
 from harness.base.errors import DataError, MachineError, SpecError
 from harness.base.text import excerpt
-from harness.base.units import format_bytes
+from harness.base.units import MIB, format_bytes
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
+# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
+LEAST_FREE_BYTES = 16 * MIB
+
 _BELOW = "x" * 99  # room for the name of what lies below a path
 _LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
 
@@ -142,6 +145,21 @@ def exclusive_lock(path: Path, problem: str, *, wait: bool = False) -> Iterator[
             text = json.dumps({"pid": os.getpid(), "since": since}) + "\n"
             os.pwrite(open_file.fileno(), text.encode(), 0)
         yield
+
+
+def is_locked(path: Path) -> bool:
+    """Whether another process holds the lock *path*; nothing is made or written to find out."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:  # nobody has ever locked it, or it is none
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def walk_folders(

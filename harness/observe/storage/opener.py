@@ -25,6 +25,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.base.errors import DataError
+from harness.base.installed import PROJECT, by_form
 from harness.base.records.trial import SCHEMA_VERSION, Record
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
@@ -35,9 +36,9 @@ PACKED = ".gz"  # of a record that was packed to be published; it is read, and h
 MOST_WHOLE_BYTES = 2**28  # of a file that is read at once: scores of 500 trials are a tenth of it
 _MOST_BYTES = 2**36  # of any file
 _PLAIN = "restore it from a copy: a run consists of plain files and folders"
+_LATER = by_form("git pull; make setup", f"pip install --upgrade {PROJECT}")
 _NEWER = (
-    "use the harness that wrote it or a later one (git pull; make setup),"
-    " or another folder with --results-dir"
+    f"use the harness that wrote it or a later one ({_LATER}), or another folder with --results-dir"
 )
 _FOLDER = os.O_PATH | os.O_DIRECTORY
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
