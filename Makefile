@@ -27,6 +27,7 @@ tests-of-clusters := contracts/test_outside.py contracts/test_providers.py contr
 	hadoop_home ltrace monitor node providers workloads
 tests-of-core := evaluate experiment hostile reports run scoring store
 tests-of-catalog := catalog run/test_imports.py
+tests-of-pseudonyms := publish/test_evidence.py publish/test_pseudonyms.py publish/test_whole_bundle.py
 tests-of-nightly := bench/test_nightly.py evaluate/test_alarms.py reports/test_nightly.py run/test_nightly.py
 tests-of-hardware := hardware cli/test_calibrate.py evaluate/test_transfer.py profiling/test_platform.py run/test_calibrate.py
 tests-of-past := catalog/test_command.py run/test_imports.py

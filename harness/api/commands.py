@@ -266,6 +266,6 @@ def _evaluation(run: str | Path | Run, results_dir: str | Path) -> Evaluation:
 
 def _anonymiser(files: Iterable[bytes], names: Mapping[str, str]) -> Callable[[bytes], bytes]:
     """What replaces names in *files*, and those of jobs by *names*."""
-    from harness.core.pseudonyms import Pseudonyms
+    from harness.pseudonyms.names import Pseudonyms
 
     return Pseudonyms.of_files(files, names).data

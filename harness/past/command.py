@@ -98,7 +98,7 @@ def import_histories(
         raise SpecError(what, where="--anonymise", fix="leave --logs out")
 
     def anonymiser(files: Iterable[bytes], names: Mapping[str, str]) -> Callable[[bytes], bytes]:
-        from harness.core.pseudonyms import Pseudonyms
+        from harness.pseudonyms.names import Pseudonyms
 
         return Pseudonyms.of_files(files, names).data
 

@@ -18,12 +18,12 @@ from harness.base.errors import DataError, SpecError
 from harness.base.records.trial import SCHEMA_VERSION
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.reports import REPORTS
 from harness.core.reports.sections import make_document
 from harness.core.store import Run, os_error_as_machine_error
 from harness.core.store.sums import bundle_hashes, write_sums
 from harness.observe.storage.files import json_bytes, remove_tree, rename_durably, sync_tree
+from harness.pseudonyms.names import Pseudonyms
 from harness.publish import crate
 from harness.publish.data import CLAIM, Claim, make_claim, write_tables
 from harness.publish.evidence import copy_run
@@ -169,8 +169,8 @@ def complete_evaluation(run: Run) -> Evaluation:
         (run.measured is not run, "this is an analysis of a run", "publish the run itself"),
         (
             version != SCHEMA_VERSION,
-            f"its files have schema_version {version}, those of a bundle {SCHEMA_VERSION}",
-            "measure it with this harness, or publish it with that which measured it",
+            f"it is older: its schema_version is {version}, that of a bundle {SCHEMA_VERSION}",
+            "publish it with the harness that measured it, or measure it with this one",
         ),
         (missing, f"{planned}, {', '.join(missing[:3])} among them", go_on),
         (not run.finished, "it has not ended", go_on),

@@ -25,7 +25,6 @@ from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.base.stats.resampling import FEWEST_CELLS
 from harness.core.evaluate.flow import Evaluation
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.reports.sections.method import flatten
 from harness.core.run.reproduce import reproduce
 from harness.core.store import Run
@@ -35,6 +34,7 @@ from harness.core.store.run import measured_part
 from harness.core.store.sums import REPLICATIONS, SUMS, check_sums
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
+from harness.pseudonyms.names import Pseudonyms
 from harness.publish.data import (
     CLAIM,
     FIX,

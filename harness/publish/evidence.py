@@ -17,8 +17,6 @@ from pathlib import Path
 
 from harness.base.errors import DataError
 from harness.base.records.trial import SCHEMA_VERSION
-from harness.core.contents import Change, pieces, published, rewrite
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.store import Run
 from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
 from harness.core.store.published import ORIGINALS
@@ -26,6 +24,8 @@ from harness.core.store.run import FINISHED
 from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 from harness.observe.storage.files import folders, json_bytes
 from harness.observe.storage.opener import PACKED, Opener
+from harness.pseudonyms.contents import Change, pieces, published, rewrite
+from harness.pseudonyms.names import Pseudonyms
 
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"
 

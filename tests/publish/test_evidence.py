@@ -10,12 +10,12 @@ import pytest
 
 from harness.base.errors import DataError, EvidenceError
 from harness.core.evaluate.provenance import blind_refusals
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.run.reproduce import reproduce
 from harness.core.store import Run, trials
 from harness.core.store.evidence import Chain
 from harness.core.store.published import ORIGINALS
 from harness.observe.storage import opener
+from harness.pseudonyms.names import Pseudonyms
 from harness.publish.evidence import copy_run
 from tests.evaluate.test_flow import scored
 from tests.publish.planted import planted_run

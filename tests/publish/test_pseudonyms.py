@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import DataError
-from harness.core.pseudonyms import Pseudonyms
+from harness.pseudonyms.names import Pseudonyms
 from harness.publish.evidence import copy_run
 from tests.parsing.histories import binary
 from tests.parsing.test_ltrace import chunk, header, span, text

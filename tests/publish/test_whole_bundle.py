@@ -18,11 +18,11 @@ from harness.base.version import __version__
 from harness.cli import main
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.reports import REPORTS
 from harness.core.store import Store, new_analysis
 from harness.core.store.packed import ARCHIVE, opened
 from harness.core.store.sums import write_sums
+from harness.pseudonyms.names import Pseudonyms
 from harness.publish import bundle as bundle_module
 from harness.publish import paper, verify
 from harness.publish.bundle import complete_evaluation, publish

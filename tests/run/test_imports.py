@@ -30,7 +30,6 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.observations import logged_times
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.resolved import resolve_cell
-from harness.core.pseudonyms import Pseudonyms
 from harness.core.store import Store
 from harness.observe.parsing.history import read_history
 from harness.past import imports
@@ -40,6 +39,7 @@ from harness.past.imports import (
     backtest,
     import_jobs,
 )
+from harness.pseudonyms.names import Pseudonyms
 from harness.tuning.past_basis import basis_of_past_job
 from tests.catalog.cases import unpacked
 from tests.run.fakes import CONF, DATA, RECORDED

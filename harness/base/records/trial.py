@@ -29,6 +29,7 @@ ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
 SCHEMA_VERSION = 9
+OLDEST_READ = 2  # runs of the first shape have tables and profiles that nothing here knows
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
 # A control is one rate by which a node is limited, by its name: cores in cores, the others in bytes

@@ -17,6 +17,10 @@ from harness.core.run.preflight import known_names
 from harness.core.store import Run
 from harness.core.store.run import EXPERIMENT
 
+# Where a run was moved from is known by its experiment: in a published one names stand for the
+# paths, and what was typed is no longer a list.
+_OF_TRANSFERS = ("predict.from=", "predict.hardware=")
+
 
 def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     """
@@ -32,14 +36,18 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
             raise SpecError(what, where="--profile-on", fix=fix)
         return with_models(experiment, models.split(","))
     names = models or ",".join(experiment.predict.models)
-    overrides = [*run.measured.read_manifest().overrides, f"predict.models=[{names}]"]
+    kept = run.measured.read_manifest().overrides
+    overrides = [text for text in kept if not text.startswith(_OF_TRANSFERS)]
+    overrides.append(f"predict.models=[{names}]")
     for text in profile_on:
         axis, _, values = text.rpartition("=")
         overrides.append(f"predict.profile_on.{axis}=[{values.strip('[]')}]")
     predict = read_predict(run, models.split(","), names, overrides, narrows=not profile_on)
     codes = experiment.predict.code | predict.code
     changes: dict[str, Any] = {
-        "code": {name: code for name, code in codes.items() if name in predict.models}
+        "code": {name: code for name, code in codes.items() if name in predict.models},
+        "source": experiment.predict.source,
+        "hardware": experiment.predict.hardware,
     }
     if not profile_on:
         changes["profile_on"] = experiment.predict.profile_on

@@ -15,7 +15,7 @@ from harness.base.records.profile import Profile
 from harness.base.records.score import ScoreBook
 from harness.base.records.tasks import TaskSpans, UnitTimes
 from harness.base.records.trace import JobTrace
-from harness.base.records.trial import SCHEMA_VERSION, Record, Trial, TrialRecord
+from harness.base.records.trial import OLDEST_READ, SCHEMA_VERSION, Record, Trial, TrialRecord
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
 from harness.core.experiment.model import Experiment
@@ -106,8 +106,17 @@ class Run:
         return self.output / "incoming"
 
     def read_manifest(self) -> Manifest:
-        """Read what the run says of itself."""
-        return self.opener.read_record(Manifest, self.path / MANIFEST, _NEW_RUN)
+        """Read what the run says of itself; `DataError` where it is of a shape too old for that."""
+        path = self.path / MANIFEST
+        manifest = self.opener.read_record(Manifest, path, _NEW_RUN)
+        if manifest.schema_version < OLDEST_READ:
+            what = (
+                "this run is older than any that is read: its schema_version is"
+                f" {manifest.schema_version}, and {OLDEST_READ} to {SCHEMA_VERSION} are read"
+            )
+            fix = f"harness import {self.place} -o RUN makes a run of its job histories"
+            raise DataError(what, where=str(path), fix=fix)
+        return manifest
 
     def update_manifest(self, **entries: Any) -> Manifest:
         """Replace *entries* of the manifest, by the names of its fields; return all of it."""

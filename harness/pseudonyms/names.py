@@ -36,10 +36,10 @@ from urllib.parse import quote
 from harness.base.errors import DataError
 from harness.base.records.trial import Cell
 from harness.base.text import excerpt
-from harness.core.contents import KEYS, is_open, pieces, published, rewrite
 from harness.core.store import Run
 from harness.core.store.seal import PLAN
 from harness.observe.storage.opener import Opener
+from harness.pseudonyms.contents import KEYS, is_open, pieces, published, rewrite
 
 # Files that name hosts, users and queues, whether they are published or not.
 _NAMING = re.compile(r"trace/(job\.json|attempts\.parquet)|raw/job-\d{1,6}-conf\.xml\.gz")
