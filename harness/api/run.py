@@ -120,6 +120,7 @@ class Run(Frames):
         kept = self.evaluation.experiment.predict.code
         if ".py:" in name:
             own_class = read_own(name)
+            own_class.require_predict()
         elif name in kept:
             own_class = kept_own(kept[name])
         else:

@@ -49,6 +49,7 @@ from harness.observe.profiling.platform import (
 )
 from harness.observe.storage.opener import Opener
 
+_MORE_JOBS = "harness calibrate measures it by jobs: give it more time, as --budget 10m"
 # What a cluster is made of, of which a machine's costs depend.
 _FACTS = {"node", "nodes", "workers"}
 DRAWS = 200
@@ -137,7 +138,7 @@ class _Machines:
         new_costs = {name: cost.value for name, cost in new.costs.items()}
         if not (old_costs.get(COMPUTING) and new_costs.get(COMPUTING)):
             what = f"one of the machines has no `{COMPUTING}`, by which functions become longer"
-            raise DataError(what, where="hardware", fix="harness calibrate measures it")
+            raise DataError(what, where="hardware", fix=_MORE_JOBS)
         return cls(old_costs, new_costs, by_logs=is_logged(old))
 
     @property
@@ -159,7 +160,7 @@ class _Machines:
                 if count and not (self.old.get(name) and name in self.new)
             ]
             what = f"no cost of {', '.join(lacking)}, which {work.part} of {work.workload} needs"
-            raise DataError(what, where="hardware", fix="harness calibrate measures it")
+            raise DataError(what, where="hardware", fix=_MORE_JOBS)
         return work_s, there_s
 
 

@@ -191,14 +191,18 @@ def machine_says(machine: MachineCosts) -> str:
     by_name = {name: row for row in rows_of(machine, groups) for name in row.names}
     clauses = []
     told = set[str]()
+    jobs = 0
     for name, (_, words) in _RATES.items():
         row = by_name.get(name)
         if row is not None and row.name not in told:
             told.add(row.name)
             clauses.append(f"{words} at {readable(row.value, row.names, row.unit)}")
+            jobs = max(jobs, row.trials)
     if _COMPUTING in by_name:
         clauses.append(f"computes {number(by_name[_COMPUTING].value)} times as long as is typical")
-    text = f"it {listing(clauses)}" if clauses else "no rate of it is known"
+    text = f"the machine {listing(clauses)}" if clauses else "no rate of the machine is known"
+    if told and not jobs:
+        text += ", all of that measured without a job"
     return f"{text}; {rests_on(machine)}; {NOT_SCORED}"
 
 

@@ -286,7 +286,7 @@ def write_pdf(document: Document, path: Path) -> str:
 
 def pdf_blocks(document: Document) -> list[Block]:
     """All blocks of a report in their order, titles and facts among them as texts."""
-    title = f"Experiment {document.name}{document.mark and f', {document.mark}'}."
+    title = f"{document.titled_name}{document.mark and f', {document.mark}'}."
     blocks: list[Block] = [Text(document.question, "title"), Text(title)]
     blocks.append(Text(document.headline, "heading"))
     for heading, sentences in document.facts.titled():

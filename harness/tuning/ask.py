@@ -256,12 +256,16 @@ def answer_of(rows: Sequence[Mapping[str, Any]], settings: Sequence[str], basis:
         subject = f"shortest of {count(len(points), 'point')}, {last['cell']}:"
     text = f"{subject} the job takes {seconds(last['job_s'])} by {judge.model}"
     change = None if last["cell"] == "base" else last["from_base"]
-    if change is not None:
-        text += f", {percent(change, signed=True)} against the base"
-    text += f"; {judge.clause}"
-    if judge.is_within(change):
-        text += f": {percent(change, signed=True)} may be none"
-    return Answer(text + _without_limits(last, judged[0]), judge)
+    text += _against_base(change, judge) + _without_limits(last, judged[0], judge)
+    return Answer(f"{text}; {judge.clause}", judge)
+
+
+def _against_base(change: float | None, judge: Judge) -> str:
+    """By which share a job is longer than the base; marked where the *judge* is as far off."""
+    if change is None:
+        return ""
+    text = f", {percent(change, signed=True)} against the base"
+    return f"{text}, which may be none" if change and judge.is_within(change) else text
 
 
 def reads_settings(model: str) -> bool:
@@ -269,14 +273,13 @@ def reads_settings(model: str) -> bool:
     return model not in MODELS or MODELS[model].required != {"jobs"}
 
 
-def _without_limits(row: Mapping[str, Any], base: Mapping[str, Any]) -> str:
+def _without_limits(row: Mapping[str, Any], base: Mapping[str, Any], judge: Judge) -> str:
     """Which limit of the job decides in *row*, and the number without it; else nothing."""
     if row["without_limits_s"] is None:
         return ""
     them = "them" if "; " in row["job_limit"] else "it"
     text = f"; {row['job_limit']}; without {them} {seconds(row['without_limits_s'])}"
-    if change := _change(row["without_limits_s"], base["job_s"]):
-        text += f", {percent(change, signed=True)} against the base"
+    text += _against_base(_change(row["without_limits_s"], base["job_s"]), judge)
     if row["cell"] != "base" and base["without_limits"] is not None:
         text += f" (the base without {them}: {percent(base['without_limits'], signed=True)})"
     return text

@@ -105,6 +105,8 @@ def _own_code(models: Sequence[str]) -> dict[str, OwnCode]:
     from harness.models import require_models
 
     own_code = {name: read_own(name) for name in models if ".py:" in name}
+    for own_class in own_code.values():
+        own_class.require_predict()
     require_models(sorted(set(models) - own_code.keys()), "--model")
     return own_code
 
@@ -191,12 +193,17 @@ def phase_table(rows: Sequence[dict[str, Any]], cell_name: str) -> Rows:
 
 def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
     """Why there is no answer; of the last cell, whether profile and models know what it changes."""
+    from harness.models import MODELS
+
     if row["job_s"] is None:
         yield f"{row['model']} is not applicable: {row['not_applicable']}"
     if is_last and row["decides"]:
         yield row["decides"]
     if is_last and row["outside"]:
         yield f"never profiled: {row['outside']}"
+    is_own = row["model"] not in MODELS  # those of the harness warn of what a profile lacks
+    if is_last and is_own and row["warnings"]:
+        yield f"{row['model']} warns: {row['warnings'][0]}"
     if is_last and not row["is_read"]:
         yield f"no model reads what {row['cell']} changes"
 

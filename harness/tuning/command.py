@@ -352,7 +352,7 @@ def tune_cluster(
     from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.judge import joint_judge
     from harness.models import require_models
-    from harness.tuning.proposals import cluster_plans, mix_limits, mix_says
+    from harness.tuning.proposals import cluster_plans, mix_limits, mix_says, present_seconds
 
     require_models([judge], "--judge")
     evaluation = open_evaluation(source, results_dir, asks=True)
@@ -378,9 +378,11 @@ def tune_cluster(
         raise SpecError(what, where="--memory", fix="give its nodes more")
     rows = [plan.document() for plan in plans]
     known_judge = joint_judge(judge, [basis.judge(judge) for basis in bases.values()])
+    present_s = present_seconds(bases, runs_of_job, judge)
     answer = {
-        "says": mix_says(plans[0], known_judge),
+        "says": mix_says(plans[0], present_s, known_judge),
         **known_judge.document(),
+        "present_s": present_s,
         "limits": mix_limits(bases, runs_of_job, judge, plans[0]),
         "plans": rows,
     }

@@ -17,7 +17,7 @@ from harness.base.hadoop.slots import refusals
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, ClusterSpec
-from harness.base.units import MIB
+from harness.base.units import MIB, format_bytes
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.basis import Basis
 from harness.core.evaluate.judge import Judge
@@ -108,7 +108,7 @@ def says(best: Proposal, basis: Basis, judge: Judge) -> str:
     gain = percent(best.saved, signed=True)
     job_s = seconds(best.prediction.job_s)
     text = f"with what {choice.optimizer} chose the job takes {job_s} by {judge.model},"
-    text += f" {percent(best.saved)} less; {judge.clause}"
+    text += f" {percent(best.saved)} less than with its own settings; {judge.clause}"
     if judge.is_within(best.saved):
         text += f": {gain} may be none"
     profiled = best.profiled(basis.profile)
@@ -296,12 +296,35 @@ def cluster_plans(
     return sorted(plans, key=lambda plan: plan.total_s)
 
 
-def mix_says(plan: ClusterPlan, judge: Judge) -> str:
-    """What the best *plan* comes to in one sentence, and how far off its *judge* is."""
+def present_seconds(
+    bases: Mapping[str, Basis], weights: Mapping[str, float], judge: str
+) -> float | None:
+    """Seconds of the mix of *bases* on the cluster that it has, tuned alike; `None`: not known."""
+    cluster = next(iter(bases.values())).base.cluster
+    job_s = _tuned_seconds(bases, cluster, judge)
+    total_s = sum(weights.get(name, 1.0) * job_s.get(name, math.nan) for name in bases)
+    return total_s if math.isfinite(total_s) else None
+
+
+def mix_says(plan: ClusterPlan, present_s: float | None, judge: Judge) -> str:
+    """
+    What the best *plan* comes to in one sentence, and how far off its *judge* is.
+
+    It is set beside *present_s*, seconds of the mix on the cluster that it has.
+    """
     node = plan.cluster.node
     slots = f"{count(node.map_slots, 'map slot')} and {count(node.reduce_slots, 'reduce slot')}"
-    total_s = seconds(plan.total_s)
-    return f"with {slots} a node the mix takes {total_s} by {judge.model}; {judge.clause}"
+    blocks = f"blocks of {format_bytes(block_bytes(plan.cluster))}"
+    text = f"with {slots} a node and {blocks} the mix takes {seconds(plan.total_s)}"
+    text += f" by {judge.model}"
+    saved = 1 - plan.total_s / present_s if present_s else None
+    if saved is not None:
+        less = f"{percent(saved)} less than on its present cluster" if saved > 0 else "no less"
+        text += f", {less}, with jobs tuned for both"
+    text += f"; {judge.clause}"
+    if saved and judge.is_within(saved):
+        text += f": {percent(saved, signed=True)} may be none"
+    return text
 
 
 def mix_limits(

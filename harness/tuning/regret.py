@@ -6,6 +6,7 @@ import math
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Self
 
 from harness.base.documents.wording import count, listing, percent
@@ -140,14 +141,21 @@ def answer_of(rows: Sequence[Mapping[str, Any]], scores: ScoreBook) -> dict[str,
     judge = joint_judge(best, [judges[best] for judges in by_workload if best in judges])
     inputs = count(len({row["input"] for row in rows}), "input")
     text = f"what {best} chooses takes {percent(means[best])} longer than the best that was"
-    text += f" measured, what nobody chooses {percent(means[AT_RANDOM])}, on {inputs}"
+    text += f" measured, a choice at random {percent(means[AT_RANDOM])}, on {inputs}"
     unknown = [row["input"] for row in rows if row["noise"] is None]
     if len(unknown) == len(rows):
         text += "; the noise of that is not known: nothing was repeated"
     elif unknown:
         text += f"; the noise of {listing(sorted({*unknown}))} is not known: it was not repeated"
+    elif means[best] <= (noise := mean_noise(rows, best)):
+        text += f"; the noise of that is {percent(noise)}: it may be none"
     says = f"{text}; {judge.clause}"
     return {"says": says, **judge.document(), "regrets": rows, "mean": means}
+
+
+def mean_noise(rows: Sequence[Mapping[str, Any]], model: str) -> float:
+    """Mean noise of what *model* chose, over all inputs; of inputs that were all repeated."""
+    return fmean(row["noise"] for row in rows if row["model"] == model)
 
 
 def mean_regret(rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:

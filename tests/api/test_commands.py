@@ -63,6 +63,14 @@ class TestRun:
         assert first.body_s > 0
         assert second.body_s == pytest.approx(2 * first.body_s)
 
+    def test_a_class_that_is_no_model_is_an_error(self, run, tmp_path):
+        """
+        As the command refuses it; no prediction of nothing.
+        """
+        (tmp_path / "mine.py").write_text("class Mine:\n    pass\n")
+        with pytest.raises(SpecError, match=r"^mine\.py:1: Mine has no method predict"):
+            run.predict(f"{tmp_path}/mine.py:Mine", {"workload": "terasort"})
+
     def test_a_path_without_such_a_class_is_an_error(self, run, tmp_path):
         """
         With what it has.

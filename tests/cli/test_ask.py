@@ -49,6 +49,24 @@ def test_people_read_what_it_does_and_how_far_to_trust_it(stored, capsys):  # no
     assert not re.search("within|beyond", capsys.readouterr().out)
 
 
+@pytest.mark.process
+def test_what_a_model_of_ones_own_warns_of_is_shown(stored, capsys, tmp_path, monkeypatch):  # noqa: F811
+    """
+    Below its answer; a class that is no model is refused.
+    """
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    head = "class Mine:\n    def predict(self, profile, configuration, cluster, job_input):\n"
+    (tmp_path / "mine.py").write_text(
+        f"{head}        return {{'body_s': 1.0, 'warnings': ['mind']}}\n"
+    )
+    (tmp_path / "none.py").write_text("class Mine:\n    pass\n")
+
+    assert main(["ask", str(stored.path), "--model", f"{tmp_path}/mine.py:Mine"]) == 0
+    assert "mine warns: mind\n" in capsys.readouterr().out
+    assert main(["ask", str(stored.path), "--model", f"{tmp_path}/none.py:Mine"]) == 2
+    assert "none.py:1: Mine has no method predict" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [

@@ -233,7 +233,7 @@ def test_a_basis_without_scores_has_no_error():
     judge = Basis(BASE, "", Profile(workload="terasort")).judge("whatif")
 
     assert judge.error is None
-    assert judge.clause == "how far off whatif is here is not known: nothing was scored here"
+    assert judge.clause == "how far off whatif is here is not known: it was not scored here"
     assert not judge.is_within(0.0)
 
 

@@ -169,6 +169,16 @@ class TestFinding:
         fix = "write one into it: the file defines no class; docs/own-model.md shows one"
         assert parts_of(caught) == ("mine.py has no class 'Mine'", "mine.py", fix)
 
+    def test_a_path_alone_is_told_its_class(self, tmp_path):
+        """
+        Nobody has named one, and the path is none.
+        """
+        (tmp_path / "mine.py").write_text("class Mine:\n    pass\n")
+        with pytest.raises(SpecError) as caught:
+            read_own("mine.py", tmp_path)
+
+        assert parts_of(caught) == ("no class of mine.py is named", "mine.py", "write mine.py:Mine")
+
     def test_what_a_stored_run_names_is_not_read(self, tmp_path):
         """
         It may come from anybody.
@@ -260,6 +270,22 @@ class TestSlips:
         assert read.slip("it is wrong", "answer") == "mine.py:14: it is wrong"
         assert read.slip("it is wrong", "none") == "mine.py:7: it is wrong"
         assert read.slip(ValueError("x"), "answer") == "mine.py:14: ValueError: x"
+
+    def test_of_a_misspelt_statistic_name_the_one_that_was_meant(self, own):
+        """
+        Where it is used; one that a profile may lack belongs into `required`.
+        """
+        read = own(MINE)
+        at = "mine.py:14: KeyError"
+
+        assert read.slip(KeyError("map_s_per_recrod"), "answer") == (
+            f"{at}: 'map_s_per_recrod': there is no such statistic: did you mean map_s_per_record?"
+        )
+        assert read.slip(KeyError("map_s_per_record"), "answer").startswith(
+            f"{at}: 'map_s_per_record': a profile has what its jobs show, and may lack this: "
+        )
+        assert read.slip(KeyError("mine"), "answer") == f"{at}: 'mine'"
+        assert read.slip(KeyError(3), "answer") == f"{at}: 3"
 
     def test_of_ours_have_their_words_alone(self, own):
         """

@@ -256,7 +256,7 @@ def test_milliseconds_are_warned_of(made):
 
     assert answer.body_s == 1000.0
     (warning,) = answer.warnings
-    assert warning.startswith(f"body_s = 1e+03 is {1000 / longest_s:.0f} times as long as the")
+    assert warning.startswith(f"body_s = 1000 is {1000 / longest_s:.0f} times as long as the")
     assert warning.endswith("are these milliseconds? body_s is in seconds")
     assert not scale_warning(99 * longest_s, profile, size)
     assert "less than a hundredth" in scale_warning(1e-6, profile, size)

@@ -244,6 +244,17 @@ def test_a_cost_that_a_machine_lacks_is_named(jobs, here):
         ratios(jobs, here, here.model_copy(update={"costs": costs}))
 
 
+def test_a_file_by_no_job_is_told_that_jobs_take_time(jobs, here):
+    """
+    It was calibrated, in a budget that had no room for them: the same again would not help.
+    """
+    costs = {name: value for name, value in here.costs.items() if name != "computing"}
+    with pytest.raises(DataError, match="no `computing`") as error:
+        ratios(jobs, here.model_copy(update={"costs": costs}), here)
+
+    assert "give it more time, as --budget 10m" in error.value.fix
+
+
 def with_rate(machine, seconds, *, trials):
     """
     The machine with so many trials behind its costs, whose network takes *seconds* for a byte.

@@ -4,6 +4,7 @@ Proposals for a job that a run knows, and what choosing by a model is worth.
 
 import pytest
 
+from harness.base.records.score import ScoreBook
 from harness.core.evaluate.basis import basis_of_run
 from harness.core.evaluate.judge import Judge
 from harness.tuning.proposals import nearest_model, proposals
@@ -95,6 +96,18 @@ def test_noise_is_not_known_where_nothing_was_repeated(stored, monkeypatch):  # 
     assert {row["input"] for row in both["regrets"] if row["noise"] is None} == {"one 1"}
     assert "the noise of one 1 is not known: it was not repeated" in both["says"]
     assert both["judge"] in both["says"]
+
+
+@pytest.mark.parametrize(("regret", "may_be_none"), [(0.04, True), (0.06, False)])
+def test_a_regret_within_the_noise_may_be_none(regret, may_be_none):
+    """
+    The sentence has the noise then, and not where the choice cost more than that.
+    """
+    chosen = {"model": "m", "input": "one 1", "regret": regret, "noise": 0.05}
+    answer = answer_of([chosen, {**chosen, "model": AT_RANDOM, "regret": 0.5}], ScoreBook())
+
+    assert "measured, a choice at random 50 %, on 1 input; " in answer["says"]
+    assert ("; the noise of that is 5.0 %: it may be none; " in answer["says"]) == may_be_none
 
 
 def test_regret_is_paid_by_the_clock(stored):  # noqa: F811

@@ -252,11 +252,17 @@ class TestWords:
             computing=cost(1.2, unit=""),
         )
         assert machine_says(known) == (
-            "it reads HDFS at 200 MB/s, copies over its network at 100 MB/s and computes 1.20 times"
-            " as long as is typical; it rests on 2 jobs in 60 s; how far off predictions by it are"
-            " is not known: nothing was scored here"
+            "the machine reads HDFS at 200 MB/s, copies over its network at 100 MB/s and computes"
+            " 1.20 times as long as is typical; it rests on 2 jobs in 60 s; how far off predictions"
+            " by it are is not known: nothing was scored here"
         )
-        assert machine_says(machine()).startswith("no rate of it is known; it rests on 2 jobs")
+        assert machine_says(machine()).startswith(
+            "no rate of the machine is known; it rests on 2 jobs"
+        )
+        no_job = machine(network_s_per_byte=cost(1e-8).model_copy(update={"trials": 0}))
+        assert machine_says(no_job).startswith(
+            "the machine copies over its network at 100 MB/s, all of that measured without a job; "
+        )
 
     def test_a_check_is_a_sentence(self):
         """

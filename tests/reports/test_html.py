@@ -16,6 +16,7 @@ from harness.base.records.score import ScoreBook
 from harness.core.reports import REPORTS
 from harness.core.reports.data import ReportData
 from harness.core.reports.sections import make_document
+from harness.core.reports.sections.method import origin
 from harness.core.reports.sections.task_times import PARTS, bars
 
 pytestmark = pytest.mark.process
@@ -124,6 +125,28 @@ class TestWholeRun:
         assert (
             typographic("whatif-mr2 is nearest: its predicted job times are off by 13 %") in shown
         )
+
+    def test_day_and_machine_stand_above_the_question(self, whole):
+        """
+        Without a known machine the days alone, and nothing where no trial was run.
+        """
+        known = {"machine": {"cores": 2, "cpu": "A <processor>"}}
+        measured = dataclasses.replace(whole, manifest=known)
+        shown = render_html(make_document(measured))
+        head = shown[shown.index("eyebrow") : shown.index("<h1>")]
+
+        assert "measured 2026-01-01 on 2 x A &lt;processor&gt;" in head
+        assert origin(dataclasses.replace(whole, manifest={})) == "measured 2026-01-01"
+        assert origin(dataclasses.replace(whole, trials=())) == ""
+
+    def test_the_figure_comes_before_the_facts(self, text):
+        """
+        A narrow screen shows them in this order; a wide one has the facts at the left.
+        """
+        drawing = text.index('<figure class="wide">')
+
+        assert text.index('class="headline"') < drawing < text.index('<div class="facts">')
+        assert ".facts { grid-area: 1 / 1; }" in text
 
     def test_assumed_costs_are_marked(self, page):
         """

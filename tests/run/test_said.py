@@ -28,6 +28,7 @@ from harness.base.version import __version__
 from harness.cli.console.asked import asked_anew
 from harness.clusters.survey import Devices, Gpu, RanOn
 from harness.clusters.workloads import WORKLOADS
+from harness.core.evaluate.own_code import read_own
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand
@@ -918,6 +919,40 @@ class TestPreflight:
             text.format(1),
         ]
         assert said(Devices((gpu, gpu), "", ""), 2) == []
+
+    @pytest.mark.process
+    def test_models_of_ones_own_are_asked_first(self, monkeypatch, tmp_path):
+        """
+        A slip that costs every answer is said before anything is measured.
+        """
+        texts = {"good": '{"body_s": 1.0 * job_input.num_splits}', "bad": "1 / 0"}
+        codes = {}
+        for name, answer in texts.items():
+            file = tmp_path / f"{name}.py"
+            head = "class Mine:\n    def predict(self, profile, configuration, cluster, job_input):"
+            file.write_text(f"{head}\n        return {answer}\n")
+            codes[name] = read_own(f"{name}.py:Mine", tmp_path).code
+        models = Predict(models=("good", "bad"), code=codes)
+        made = self.preflight(monkeypatch, [self.cell()], predict=models)
+
+        assert [*made._own_models()] == [
+            "the model bad may have no answer: bad.py:3: ZeroDivisionError: division by zero"
+        ]
+
+    def test_a_lack_without_place_or_fix_has_no_empty_words(self, monkeypatch):
+        """
+        What a workload of the user's own does wrong names its line itself.
+        """
+        made = self.preflight(monkeypatch, [self.cell()])
+
+        def check():
+            raise SpecError("mine.py:3: no")
+
+        monkeypatch.setattr(Preflight, "checks", property(lambda _: (check,)))
+        monkeypatch.setattr(Preflight, "look", lambda _: None)
+        made.warn_of_lacks()
+
+        assert made.console.lines == ["warning: this machine will not run it: mine.py:3: no"]
 
     def test_a_plan_says_what_would_not_run(self, monkeypatch):
         """

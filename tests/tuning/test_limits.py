@@ -94,6 +94,9 @@ def test_an_answer_names_the_limit_and_gives_the_number_without(stored):  # noqa
     assert row["without_limits"] == pytest.approx(row["without_limits_s"] / larger["job_s"] - 1)
     assert f"{MAP_LIMIT} = 1 decides" in answer.says
     assert "without them " in answer.says
+    _, is_what, its_judge = answer.says.partition("without them ")
+    assert is_what
+    assert "; whatif was" in its_judge
     assert f"whatif was {100 * basis.judge('whatif').error:.0f} % off on job times" in answer.says
 
 

@@ -67,7 +67,8 @@ class TestProposals:
         assert status == 0
         assert "judged by whatif" in err
         assert lines[0] == (
-            "with what rules chose the job takes 34.6 s by whatif-mr2, 14 % less; whatif-mr2 was"
+            "with what rules chose the job takes 34.6 s by whatif-mr2, 14 % less than with its"
+            " own settings; whatif-mr2 was"
             " 61 % off on job times here (2 cells, 6 jobs, 3 repeats of each): +14 % may be none;"
             " 2 of its 12 settings were never profiled"
         )
@@ -283,7 +284,12 @@ class TestClusters:
         status, lines, _ = said("tune cluster", "--cores", 2)
 
         assert status == 0
-        assert re.match(r"with \d map slots? and \d reduce slots? a node the mix takes ", lines[0])
+        assert re.match(
+            r"with \d map slots? and \d reduce slots? a node and blocks of \d+ MiB the mix takes"
+            r" [\d.]+ s by whatif-mr2, [\d.]+ % less than on its present cluster, with jobs tuned"
+            r" for both; whatif-mr2 was ",
+            lines[0],
+        )
         assert "whatif-mr2 was 61 % off on job times here" in lines[0]
         assert cells_of(lines[1]) == [
             "map_slots",

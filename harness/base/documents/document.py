@@ -214,7 +214,8 @@ class Document:
 
     The first screen has the experiment's question, the verdict in one sentence (*headline*), the
     *facts* beside it, a row for each model (*overview*) and all their errors (*figure*); a *mark*
-    says that this is no ordinary run.  *is_answer* is false where the headline says why there is no
+    says that this is no ordinary run, its *origin* when and on what machine it was measured.
+    *is_answer* is false where the headline says why there is no
     verdict on any model.  *values* gives what the JSON report has beside the sections;
     *trials* are for formats of a line each.
     """
@@ -227,9 +228,15 @@ class Document:
     overview: Table | None = None
     figure: Figure | None = None
     mark: str = ""
+    origin: str = ""
     is_answer: bool = True
     values: Callable[[], Mapping[str, Any]] = dict
     trials: Sequence[TrialRecord] = ()
+
+    @property
+    def titled_name(self) -> str:
+        """Its name, with its origin where that is known."""
+        return f"Experiment {self.name}" + f", {self.origin}" * bool(self.origin)
 
     def figures(self) -> dict[str, Figure]:
         """Every figure by its name, in the order of the report."""

@@ -59,17 +59,32 @@ def made_up_rows(kind: Kind) -> dict[str, Statistic]:
     return statistics
 
 
-def model_complaints(model: Model) -> Iterator[str]:
-    """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
-    profile = example_profile()
+def first_complaint(model: Model) -> str:
+    """Say why *model* has no answer to the first of all questions; nothing: it has one."""
+    try:
+        model.predict(example_profile(), *made_up_inputs()[0])
+    except HarnessError as error:
+        return error.what
+    return ""
+
+
+def made_up_inputs() -> list[ModelInputs]:
+    """What a model is asked about: of two numbers of reduces and two buffers, six of maps."""
     cluster = Cluster(
         num_nodes=2, map_slots_per_node=2, reduce_slots_per_node=2, map_slots=4, reduce_slots=4
     )
-    cells = []
+    inputs = list[ModelInputs]()
     for reduces, buffer_mb, maps in product((1, 6), (16, 256), (1, 2, 4, 8, 40, 80)):
         config = JobConfig(num_reduces=reduces, sort_buffer_mb=buffer_mb)
         sizes = {"input_bytes": maps * 32 * MIB, "num_files": maps, "num_splits": maps}
-        cells.append((config, cluster, JobInput(**sizes, split_bytes=32.0 * MIB)))
+        inputs.append((config, cluster, JobInput(**sizes, split_bytes=32.0 * MIB)))
+    return inputs
+
+
+def model_complaints(model: Model) -> Iterator[str]:
+    """Say what of its contract *model* does not keep; nothing: it keeps all of it."""
+    profile = example_profile()
+    cells = made_up_inputs()
 
     def ask(questions: Iterable[ModelInputs]) -> list[float]:
         return [model.predict(profile, *inputs).body_s or 0.0 for inputs in questions]

@@ -49,10 +49,10 @@ class Judge(NamedTuple):
         How far off it was, for the end of a sentence.
 
         >>> Judge("whatif").clause
-        'how far off whatif is here is not known: nothing was scored here'
+        'how far off whatif is here is not known: it was not scored here'
         """
         if self.error is None:
-            return f"how far off {self.model} is here is not known: nothing was scored here"
+            return f"how far off {self.model} is here is not known: it was not scored here"
         return f"{self.model} was {percent(self.error)} off on job times here ({self.basis})"
 
     def document(self) -> dict[str, Any]:

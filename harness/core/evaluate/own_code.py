@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.installed import see
+from harness.base.records.statistics import IN_PROFILES
 from harness.base.records.trial import Code, Record
 from harness.base.text import did_you_mean, excerpt, nearest_name
 
@@ -67,6 +68,8 @@ class OwnCode(Record):
         is_of_its_folder = isinstance(error, NameError) and error.name == "__file__"
         if is_of_its_folder or "relative import" in text:
             return f"{text}: a class of your own is one file, and has no folder beside it"
+        if isinstance(error, KeyError):
+            return text + _meant_statistic(error)
         if isinstance(error, ModuleNotFoundError):
             return (
                 f"{text}: a class of your own is one file, and files beside it are not found:"
@@ -107,6 +110,15 @@ class OwnCode(Record):
         return vars(module)[self.code.class_name]
 
 
+def _meant_statistic(error: KeyError) -> str:
+    """Say which statistic a key that is not there was meant to be, or that a profile lacks it."""
+    key = error.args[0] if error.args else None
+    if key in IN_PROFILES:
+        return ": a profile has what its jobs show, and may lack this: name it in required"
+    near = nearest_name(key, IN_PROFILES) if isinstance(key, str) else ""
+    return f": there is no such statistic: did you mean {near}?" if near else ""
+
+
 def read_own(text: str, folder: Path = Path()) -> OwnCode:
     """
     Read ``PATH:Class``, which the user named, relative to *folder*: it may run from now on.
@@ -126,7 +138,7 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
         raise SpecError(what, where=str(path.absolute()), fix=fix) from error
     from harness.clusters.hadoop_home.home import write_whole
 
-    own_class = _find_class(source, path.name, class_name)
+    own_class = _find_class(source, path.name, class_name if file_name else "")
     write_whole(_kept_path(own_class.code), source.encode())
     return own_class
 
@@ -162,6 +174,9 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
     classes = {
         statement.name: statement for statement in statements if isinstance(statement, ast.ClassDef)
     }
+    if not class_name:
+        name = next(iter(classes), "Mine")
+        raise SpecError(f"no class of {file} is named", where=file, fix=f"write {file}:{name}")
     if class_name not in classes:
         fix = "write one into it: the file defines no class" + see("own-model.md", "shows one")
         if classes:

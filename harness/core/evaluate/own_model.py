@@ -28,6 +28,7 @@ from weakref import finalize
 
 from pydantic import Field, ValidationError
 
+from harness.base.documents.wording import number
 from harness.base.errors import MissingStatistic, ModelError
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile
@@ -236,12 +237,12 @@ def scale_warning(body_s: float, profile: Profile, job_input: JobInput) -> str:
     profiled = f"jobs of {profile.workload} whose bodies took {shortest_s:.3g} to {longest_s:.3g} s"
     if body_s >= OUT_OF_SCALE * growth * longest_s:
         return (
-            f"body_s = {body_s:.3g} is {body_s / longest_s:.0f} times as long as the longest of the"
-            f" profiled {profiled}: are these milliseconds? body_s is in seconds"
+            f"body_s = {number(body_s)} is {body_s / longest_s:.0f} times as long as the longest of"
+            f" the profiled {profiled}: are these milliseconds? body_s is in seconds"
         )
     if body_s <= shrinking * shortest_s / OUT_OF_SCALE:
         return (
-            f"body_s = {body_s:.3g} is less than a hundredth of the profiled {profiled}:"
+            f"body_s = {number(body_s)} is less than a hundredth of the profiled {profiled}:"
             " are these minutes or hours? body_s is in seconds"
         )
     return ""

@@ -32,7 +32,8 @@ from harness.clusters.state import clusters_folder
 from harness.clusters.survey import find_devices, here
 from harness.clusters.workloads import WORKLOADS, workload_for
 from harness.clusters.workloads.resolved import ResolvedCell
-from harness.core.evaluate.own_code import OwnCode, own_workload
+from harness.core.evaluate.own_code import OwnCode, kept_own, own_workload
+from harness.core.evaluate.own_model import OwnModel
 from harness.core.experiment.file import KnownNames, Own
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
@@ -200,6 +201,7 @@ class Preflight:
             *self._indecisive_design(),
             *self._scarce_resources(),
             *self._tiny_inputs(),
+            *self._own_models(),
         ):
             self.console.say(f"warning: {warning}")
 
@@ -252,13 +254,23 @@ class Preflight:
                 " start: write 32 MiB"
             )
 
+    def _own_models(self) -> Iterator[str]:
+        """Models of the user's own without an answer to a first question."""
+        from harness.core.evaluate.contract import first_complaint
+
+        for name, code in self.experiment.predict.code.items():
+            if complaint := first_complaint(OwnModel(kept_own(code))):
+                yield f"the model {name} may have no answer: {complaint}"
+
     def warn_of_lacks(self) -> None:
         """Report in a plan, which may be for another machine, what would not run from here."""
         for check in (*self.checks, self.look):
             try:
                 check()
             except HarnessError as error:
-                lack = f"{error.what} (at: {error.where}; fix: {error.fix})"
+                parts = (("at", error.where), ("fix", error.fix))
+                known = "; ".join(f"{name}: {text}" for name, text in parts if text)
+                lack = f"{error.what} ({known})" if known else error.what
                 self.console.say(f"warning: this machine will not run it: {lack}")
 
     def look(self) -> None:

@@ -37,7 +37,7 @@ def render_latex(document: Document) -> str:
     mark = f", {document.mark}" if document.mark else ""
     blocks = [
         rf"\section{{{latex_text(document.question)}}}",
-        latex_text(f"Experiment {document.name}{mark}."),
+        latex_text(f"{document.titled_name}{mark}."),
         rf"\textbf{{{latex_text(document.headline)}}}",
     ]
     for title, sentences in document.facts.titled():

@@ -17,7 +17,7 @@ def render_markdown(document: Document) -> str:
     mark = f", **{document.mark}**" if document.mark else ""
     blocks = [
         f"# {escape(document.question)}",
-        f"Experiment {escape(document.name)}{mark}.",
+        f"{escape(document.titled_name)}{mark}.",
         f"**{escape(document.headline)}**",
     ]
     if document.overview is not None and document.overview.is_open():

@@ -55,6 +55,7 @@ def make_document(results: ReportData) -> Document:
         overview=scores.overview_table(results),
         figure=cells.errors_figure(results),
         mark="sealed after the measurement" if results.manifest.get("analysis_of") else "",
+        origin=method.origin(results),
         values=lambda: {
             "experiment": results.experiment,
             "cells": {

@@ -9,6 +9,7 @@ from typing import Any
 from harness.base.documents.document import Section, Text, table
 from harness.base.documents.wording import count, floor_percent, moment
 from harness.base.stats.spread import split_by_start
+from harness.base.text import excerpt
 from harness.base.units import format_bytes, format_duration, format_rate
 from harness.core.experiment.model import UNLIMITED
 from harness.core.reports.data import ReportData
@@ -36,6 +37,23 @@ def section(results: ReportData) -> Section:
         ],
         values=lambda: {"manifest": results.manifest, "seal": results.seal},
     )
+
+
+def origin(results: ReportData) -> str:
+    """When the trials ran, and on what machine: for the top of a report."""
+    moments_s = [record.started_s for record in results.trials]
+    if not moments_s:
+        return ""
+    ends = (moment(end_s).partition(" ")[0] for end_s in (min(moments_s), max(moments_s)))
+    days = " to ".join(dict.fromkeys(ends))
+    if results.experiment.was_imported:
+        return f"jobs of {days}"
+    machine = results.manifest.get("machine") or {}
+    if "cpu" not in machine:
+        return f"measured {days}"
+    where = "on" if results.experiment.cluster.provider == "local" else "from"
+    processor = excerpt(f"{machine.get('cores', '?')} x {machine['cpu']}")
+    return f"measured {days} {where} {processor}"
 
 
 def order_text(results: ReportData) -> str:
