@@ -57,6 +57,7 @@ def texts_of_a_clone(source):
     ]
 
 
+@pytest.mark.process
 def test_no_text_names_what_only_a_clone_has():
     """
     Each has another text for an installation: harness/base/installed.py.

@@ -93,6 +93,7 @@ def test_a_disk_that_is_dearer_differs_though_its_costs_are_a_group(times):
     assert 1 < pair.low < pair.ratio < pair.high
 
 
+@pytest.mark.process
 def test_a_machine_hardly_ever_differs_from_itself():
     """
     Of 60 comparisons of one machine with itself, at 99 %, three at most.

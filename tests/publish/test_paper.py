@@ -255,7 +255,7 @@ class TestPdf:
         reason = write_pdf(make_document(made_up), tmp_path / "report.pdf")
 
         assert reason.startswith("there is no report.pdf: ")
-        assert "(pip install '.[pdf]' in a checkout of the harness)" in reason
+        assert "(pip install '.[pdf]' in a checkout of the harness, or make setup there)" in reason
         assert [*tmp_path.iterdir()] == []
 
     @pytest.mark.process

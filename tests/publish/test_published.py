@@ -85,6 +85,7 @@ def test_the_page_of_the_published_bundles_says_what_they_say():
     assert (ROOT / "docs/published.md").read_text(encoding="utf-8") == printed
 
 
+@pytest.mark.process
 def test_runs_of_lean_bundles_are_compared(capsys):
     """
     By their scored cells, whose times are in the scores; what is not there is named.
