@@ -101,13 +101,15 @@ def open(run: str | Path, results_dir: str | Path = "results") -> Run:  # noqa: 
 
 def runs(results_dir: str | Path = "results") -> list[Run]:
     """
-    All runs below *results_dir*, the oldest first, each before its analyses.
+    All runs below *results_dir*, each before its analyses.
 
-    Each has its `id`, `path`, `experiment` and `verdict`.  One that cannot be opened is left out,
-    and a warning names it with the reason.
+    Those that were measured, the oldest first, then imported ones and those of bundles.  Each has
+    its `id`, `path`, `experiment` and `verdict`.  One that cannot be opened is left out, and a
+    warning names it with the reason.
     """
     found = list[Run]()
-    for stored in Store(Path(results_dir)).all_runs():
+    store = Store(Path(results_dir))
+    for stored in (*store.all_runs(), *store.imports(), *store.bundled_runs()):
         for run in (stored, *stored.analyses()):
             try:
                 found.append(Run(Evaluation.of(run)))

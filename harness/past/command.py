@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command
@@ -125,12 +126,29 @@ def import_histories(
 
 
 def shown_import(imported: Imported, output: Path) -> Iterator[Part]:
-    """The families of a run that was made, notes on them, what was left out, and what is next."""
+    """How many jobs make a run, its families, notes on them, what was left out, what is next."""
+    yield imported_sentence(imported)
     yield Rows([*imported.families[0]], [[*family.values()] for family in imported.families])
     for note in imported.notes:
         yield Note(note)
     yield from shown_left_out([*imported.left_out.items()], len(imported.left_out))
     yield from map(Note, next_steps(imported, output))
+
+
+def imported_sentence(imported: Imported) -> str:
+    """How many jobs there are, of how many families, how many are scored, and what is left out."""
+    jobs, profiled, scored = (
+        sum(family[use] for family in imported.families) for use in ("jobs", "profiled", "scored")
+    )
+    number = len(imported.families)
+    families = f"{number} {by_number(number, 'family', 'families')}"
+    others = sum(found["count"] for found in imported.applications.values())
+    applications = f", and {count(others, 'application')} that are no jobs" * bool(others)
+    left_out = f"{count(len(imported.left_out), 'file')} left out{applications}"
+    return (
+        f"{count(jobs, 'job')} of {families}: {profiled} feed profiles, {scored} are to be scored;"
+        f" {left_out}"
+    )
 
 
 def next_steps(imported: Imported, output: Path) -> Iterator[str]:
@@ -139,7 +157,8 @@ def next_steps(imported: Imported, output: Path) -> Iterator[str]:
         yield f"next: harness backtest {output}"
     else:
         yield f"next: harness profile {output}"
-        yield f"then: harness tune {output}"
+        named = "" if len(imported.families) == 1 else " --workload NAME"
+        yield f"then: harness tune {output}{named}"
 
 
 @command("backtest")

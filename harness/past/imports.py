@@ -166,6 +166,9 @@ def add_limits_of_logs(run: Run, logs: ContainerLogs) -> None:
     """Note in the manifest what the *logs* of a run lack; `DataError` where there are none."""
     if not logs.has_any:
         what = f"none of {count(logs.counts.total(), 'task')} has a log there that can be read"
+        kinds = {kind: number for kind, number in logs.counts.items() if kind != "none"}
+        if kinds:
+            what += f": {'; '.join(logs.notes())}"
         fix = "it needs container_.../syslog below it, or aggregated logs; so does a server"
         raise DataError(what, where="--logs", fix=fix)
     run.update_manifest(limitations=(*run.read_manifest().limitations, *logs.notes()))
@@ -281,7 +284,9 @@ def backtest(run: Run, models: Sequence[str] = ()) -> Document:
     """
     evaluation = Evaluation.of(run)
     if not evaluation.experiment.was_imported:
-        fix = f"harness import {run.path} -o RUN takes its histories alone"
+        fix = f"harness import {run.place} -o RUN takes its histories alone"
+        if run.published_level not in ("", "raw"):
+            fix = f"harness score {run.place} says how far off its models are"
         raise SpecError("this run was measured, and not imported", where=str(run.path), fix=fix)
     evaluation = replace(evaluation, experiment=with_models(evaluation.experiment, models))
     is_sealed = run.seal.exists()

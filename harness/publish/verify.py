@@ -378,11 +378,12 @@ def table_of(run: Tables, ranked: Ranking) -> List[str]:
     """The table of a claim: the error of each model, its interval, and whether it is nearest."""
     heading = f"mean relative error by {ranked.quantity}, its interval; cells: {len(ranked.cells)}"
     lines = [f"{run['runs'][()]['experiment']} ({run['runs'][()]['id']}): {heading}"]
+    is_near = "nearest" if len(ranked.nearest) == 1 else "undecided"
     for model, error in ranked.errors.items():
         row = run["intervals"].get((model, ranked.quantity, "raw", "mape", "*"), {})
         is_known = row.get("cells") == len(ranked.cells)
         ends = f"{row['low']:.1%} to {row['high']:.1%}" if is_known else ""
-        place = "nearest" if model in ranked.nearest else "farther"
+        place = "farther" if model not in ranked.nearest else is_near
         lines.append(f"  {model:<20} {error:8.1%}  {ends:>16}  {place}")
     return lines
 

@@ -135,6 +135,21 @@ class TestTable:
         assert any("e90538512c711538" in line for line in lines)
         assert max(len(line) for line in lines if "\x1b" not in line) <= 40
 
+    def test_cuts_no_number(self, monkeypatch):
+        """
+        Also where a long text beside them is wrapped: half a number is another one.
+        """
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setenv("COLUMNS", "40")
+        interval = "-62.2 to +1258 %"
+
+        show_table(("a", "b", "c"), [(interval, "33.3 ± 13.5", "words " * 30)])
+
+        assert any(
+            interval in line and "33.3 ± 13.5" in line for line in screen.getvalue().splitlines()
+        )
+
     def test_is_as_wide_as_its_names(self, monkeypatch):
         """
         Where names alone are wider than the terminal, the terminal breaks the lines.

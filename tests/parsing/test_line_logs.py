@@ -150,6 +150,7 @@ class TestSpills:
         """
         log = syslog(
             (0, "main", BEGIN), (1, "SpillThread", "Finished spill 0"),
+            (1, "main", "Record too large for in-memory buffer: 7000000 bytes"),
             (2, "main", BEGIN), (3, "main", "Finished spill 2"),
         )  # fmt: skip
 
@@ -161,8 +162,12 @@ class TestSpills:
             (syslog((0, "main", "Finished spill 0")), "out of order"),
             (syslog((0, "main", BEGIN), (1, "main", BEGIN)), "out of order"),
             (
-                syslog(*((n, "main", m) for n, m in enumerate([BEGIN, "Finished spill 1"] * 2))),
+                syslog(*((n, "main", m) for n, m in enumerate([BEGIN, "Finished spill 0"] * 2))),
                 "out of order",
+            ),
+            (
+                syslog((0, "main", BEGIN), (1, "main", "Finished spill 1")),
+                "spill 1 follows 0 others: lines are missing",
             ),
             (syslog((0, "main", "Finished spill x")), "not a line of a task's log"),
             (

@@ -44,8 +44,13 @@ def cache(tmp_path_factory):
         yield
 
 
+# What takes a minute each to be made again, and is of a kind with another one.
+SLOW = ("slow-disks", "slow-worker", "tuning")
+IN_RINGS = [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in BUNDLES]
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("name", BUNDLES)
+@pytest.mark.parametrize("name", IN_RINGS)
 def test_a_published_bundle_is_borne_out_by_its_own_files(name):
     """
     verify.py, the rules of its division, and all that its evidence allows to make again.

@@ -921,6 +921,25 @@ class TestBacktest:
         assert [*analysis.read_predictions()] == ["ernest", "whatif"]
         assert uses(run) == [t.profiling for t in analysis.read_plan()]
 
+    @pytest.mark.process
+    def test_own_models_are_asked(self, done, target, tmp_path):
+        """
+        By the path of their file, beside others.
+        """
+        code = (
+            "class Mine:\n    name = 'mine'\n    required = frozenset({'jobs'})\n"
+            "    def predict(self, profile, configuration, cluster, job_input):\n"
+            "        return {'body_s': 12.0}\n"
+        )
+        (tmp_path / "mine.py").write_text(code)
+        run = import_jobs([done], target).run
+        backtest(run, ["ernest", f"{tmp_path}/mine.py:Mine"])
+
+        (prediction, *_) = run.read_predictions()["mine"]
+        assert prediction.body_s == 12.0
+        asked = asked_anew(run, f"{tmp_path}/mine.py:Mine", [])
+        assert (asked.predict.models, [*asked.predict.code]) == (("mine",), ["mine"])
+
     def test_again_it_says_the_same(self, done, target):
         """
         Profiles, predictions and scores are what they were.

@@ -2,7 +2,9 @@
 Who reads changes nothing: bundles, packed or not, and finished runs are the same afterwards.
 """
 
+import gzip
 import hashlib
+import json
 import shutil
 import sys
 
@@ -259,6 +261,49 @@ def test_what_was_made_of_a_bundle_is_read_on(bundles, here, finished, capsys):
     shown = capsys.readouterr().err
     assert "is no longer there" in shown
     assert str(place / "packed") in shown
+
+
+def test_a_bundle_that_was_moved_is_read_with_what_was_made_of_it(bundles, here, finished, capsys):
+    """
+    It is the same by its hash; until it is named again what was made of it is listed as lost.
+    """
+    place = shutil.copytree(bundles["scores"] / "bundle", here / "one")
+    assert main(["predict", str(place), "--model", "whatif"]) == 0
+    place.rename(here / "other")
+
+    assert main(["runs"]) == 0
+    assert "which this was made of, is no longer there" in capsys.readouterr().err
+    assert main(["show", "other", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["analyses"]) == 1
+
+
+@pytest.mark.parametrize("name", ["profiles/terasort.json", "scores/scores.json"])
+def test_what_was_changed_in_a_bundle_answers_nothing(bundles, here, finished, capsys, name):
+    """
+    Whatever rests on it; and the fix is no other command.
+    """
+    run = shutil.copytree(bundles["scores"] / "bundle", here / "one") / "runs" / finished.id
+    (path,) = run.glob(f"{name}*")
+    text = gzip.decompress(path.read_bytes()).decode()
+    at = text.index('"job_s": ' if "scores" in name else '"value": ') + 9
+    path.write_bytes(gzip.compress((text[:at] + "9" + text[at + 1 :]).encode()))
+    asked = ["score", "report"]
+    if "profiles" in name:
+        asked += ["profile", "ask", "tune"]
+    ask = ["--workload", "terasort", "--setting", "mapreduce.job.reduces=3"]
+    options = {"ask": ask, "tune": ["--workload", "terasort", "--optimizer", "rules"]}
+
+    for command in asked:
+        assert main([command, "one", *options.get(command, [])]) == 7
+        assert "fix: get the bundle again" in capsys.readouterr().err
+
+
+def test_a_bundle_is_found_by_its_name(bundles, here):
+    """
+    Where it lies among the results, as `harness runs` shows it.
+    """
+    shutil.copytree(bundles["scores"] / "packed", here / "results/published/quick")
+    assert main(["show", "quick"]) == 0
 
 
 def test_the_source_of_a_reading_has_a_version(bundles, here):

@@ -55,7 +55,8 @@ def runs(results_dir: Path, as_json: bool) -> None:
     known = {facts["folder"] for facts in listed}
     elsewhere = [run for run in store.read_elsewhere() if run.path not in known]
     listed += described(elsewhere, "bundle")
-    present({"runs": listed}, shown_runs(listed, results_dir), as_json=as_json)
+    lost = [Note(f"{folder}: {why}") for folder, why in store.lost_readings()]
+    present({"runs": listed}, [*shown_runs(listed, results_dir), *lost], as_json=as_json)
 
 
 def described(runs: Iterable[Run], kind: str) -> Iterator[dict[str, Any]]:
@@ -91,7 +92,7 @@ def shown_runs(listed: Sequence[Mapping[str, Any]], results_dir: Path) -> Iterat
             yield heading
             last_heading = heading
         yield from _tree_lines(facts)
-    if all(facts["kind"] != "run" for facts in listed):
+    if all(facts["kind"] not in ("run", "import") for facts in listed):
         yield Note(f"there is no run of yours in {results_dir.absolute()}: {_MAKE_ONE}")
 
 

@@ -87,6 +87,7 @@ def show_table(
     Only long texts are wrapped, and on a terminal only: a name in pieces cannot be copied.
     """
     from rich import box
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
@@ -99,11 +100,15 @@ def show_table(
     drawn = Table(title=heading, title_justify="left", box=box.SIMPLE)
     for index, column in enumerate(columns):
         cells = [row[index] for row in texts]
+        widest = max(map(cell_len, cells), default=0)
+        is_whole = widest <= _LONG
         drawn.add_column(
             Text(printable(column)),
             justify="right" if _are_numbers(cells) else "left",
             overflow="fold",
-            no_wrap=max(map(len, cells), default=0) <= _LONG,
+            no_wrap=is_whole,
+            # Else rich takes the longest word for enough, and cuts numbers off.
+            min_width=max(widest, cell_len(printable(column))) if is_whole else None,
         )
     for row in texts:
         drawn.add_row(*(Text(cell) for cell in row))

@@ -75,8 +75,15 @@ class StoredTrials:
         return self.run.published_level != "scores"
 
     def published_measurements(self) -> tuple[Measurement, ...]:
-        """Measured times as they were published, where nothing else is left of the trials."""
-        return () if self.has_traces else self.run.measured.read_stored_scores().measurements
+        """
+        Measured times as they were published, where nothing else is left of the trials.
+
+        `EvidenceError`: these were changed.
+        """
+        if self.has_traces:
+            return ()
+        self.run.measured.check_evidence()
+        return self.run.measured.read_stored_scores().measurements
 
     @property
     def predictions(self) -> list[Prediction]:

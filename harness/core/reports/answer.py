@@ -45,6 +45,11 @@ def headline(results: ReportData) -> str:
         return "No answer yet: no trial has been run."
     if not done:
         return f"No answer: none of {count(len(results.trials), 'trial')} was done."
+    if done == results.planned and all(record.trial.profiling for record in results.trials):
+        return (
+            f"No answer: all of {count(done, 'trial')} feed profiles, and none is left to be"
+            " scored; harness tune and ask take the profiles."
+        )
     if not results.predictions:
         return f"No answer yet: {count(done, 'trial')} done, and no model has predicted anything."
     if not results.measurements:
@@ -127,7 +132,8 @@ def facts(results: ReportData) -> Facts:
     if results.seal:
         reasons = "; ".join(results.seal["not_blind"])
         blind = "Blind: every scored trial was measured after the predictions were sealed."
-        rests_on.append(f"Not blind: {reasons}." if reasons else blind)
+        if any(not record.trial.profiling for record in results.trials):
+            rests_on.append(f"Not blind: {reasons}." if reasons else blind)
     return Facts(tuple(rests_on), tuple(open_pairs), tuple(caveats(results, ranking)))
 
 

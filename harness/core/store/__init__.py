@@ -136,6 +136,9 @@ class Store:
         if found is not None:
             return found
         matching = _with_id(text, [*self.all_runs(), *self.imports()])
+        named_bundles = [place for place in self.bundles() if place.name == text]
+        if not matching and len(named_bundles) == 1:
+            return self.find(str(named_bundles[0]))
         if not matching:
             matching = _with_id(text, self.bundled_runs())
         if len(matching) > 1:
@@ -247,6 +250,15 @@ class Store:
                         run.place = place_of(folder, source)
                         yield run
 
+    def lost_readings(self) -> Iterator[tuple[Path, str]]:
+        """Folders of what was made of runs that are no longer where they were, each with why."""
+        for bundle_folder in folders(self.results_dir / READINGS):
+            for folder in folders(bundle_folder):
+                try:
+                    run_of_reading(folder)
+                except HarnessError as error:
+                    yield folder, error.what
+
     def _parts(self) -> list[Path]:
         """Folders below this one that have results, but what was made of other people's."""
         return [
@@ -277,6 +289,8 @@ class Store:
         if len(matching) == 1 and trial_prefix:
             ((trial_id, run),) = matching.items()
             return run, trial_id
+        if place and not matching:
+            runs[0].require_published("traces")
         what = f"no trial '{excerpt(prefix)}'"
         fix = "harness plan FILE names the trials"
         if matching:

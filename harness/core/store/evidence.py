@@ -31,6 +31,7 @@ from harness.observe.storage.opener import PACKED, Opener
 EVIDENCE = "evidence.json"
 CHAIN = "trials.jsonl"
 SCORES = "scores"
+MAKE_SCORES = "harness score FILE makes them again"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
 _DERIVED = ("profiles/*.json", "predictions/sealed*.json")
@@ -225,7 +226,7 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     noted = _noted(lines)
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
-        problems.append(f"{SCORES} were changed: harness score FILE makes them again")
+        problems.append(f"{SCORES} were changed: {MAKE_SCORES}")
     stored |= _hash_others(opener, noted)
     if not lines:
         problems = [f"{CHAIN} is missing"]

@@ -27,7 +27,7 @@ _OF_SCORES = (
 )
 _ANSWERS = {"scores": _OF_SCORES, "traces": f"{_OF_SCORES}, and so does harness trace"}
 _OF_BUNDLE = "harness compare and publish --check take its bundle"
-_RESTORE = "get the bundle again: harness publish makes it"
+RESTORE_BUNDLE = "get the bundle again: harness publish makes it"
 
 
 def bundle_of(run_path: Path) -> Path | None:
@@ -42,7 +42,7 @@ def level_of(opener: Opener) -> str:
     path = opener.root / ORIGINALS
     if not opener.exists(path):
         return ""
-    level = opener.parse_json(opener.read(path, _RESTORE), path, _RESTORE).get("level")
+    level = opener.parse_json(opener.read(path, RESTORE_BUNDLE), path, RESTORE_BUNDLE).get("level")
     return level if isinstance(level, str) and level in LACKS else ""
 
 

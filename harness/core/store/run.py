@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.base.errors import DataError, MachineError
+from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -21,6 +21,7 @@ from harness.base.units import format_bytes
 from harness.core.experiment.model import Experiment
 from harness.core.store.evidence import (
     CHAIN,
+    MAKE_SCORES,
     SCORES,
     Chain,
     add_tables,
@@ -30,6 +31,7 @@ from harness.core.store.evidence import (
 )
 from harness.core.store.published import (
     ORIGINALS,
+    RESTORE_BUNDLE,
     bundle_of,
     level_of,
     require_published,
@@ -81,8 +83,10 @@ class Run:
     another one, which `Store` chooses; the user finds such a run at `place`.
     """
 
-    def __init__(self, path: Path, note: str = "", base: Path | None = None) -> None:
-        """Open the run at *path*, whose links lead into *base*."""
+    def __init__(
+        self, path: Path, note: str = "", base: Path | None = None, measured: Run | None = None
+    ) -> None:
+        """Open the run at *path*, whose links lead into *base*; of an analysis, of *measured*."""
         self.path = path
         self.id = path.name
         self.note = note
@@ -90,7 +94,9 @@ class Run:
         self.output = path
         self.place = path
         self.measured: Run = self
-        if path.absolute().parent.name == ANALYSES:
+        if measured is not None:
+            self.measured = measured
+        elif path.absolute().parent.name == ANALYSES:
             self.measured = _measured_by(path, base)
         self._trials = self.measured.path / "trials"
         self.seal = RunSeal(self.opener, path / "incoming")
@@ -146,7 +152,7 @@ class Run:
         if self.is_foreign:
             paths += folders(self.output / ANALYSES)
         whole = (path for path in paths if not path.name.startswith("."))
-        return tuple(Run(path) for path in whole if (path / MANIFEST).exists())
+        return tuple(Run(path, measured=self) for path in whole if (path / MANIFEST).exists())
 
     @property
     def finished(self) -> bool:
@@ -361,9 +367,12 @@ class Run:
         self.seal.store(file_name, data)
 
     def read_profiles(self) -> dict[str, Profile]:
-        """Profiles by workload."""
+        """Profiles by workload; `EvidenceError`: they are not as they were sealed."""
         paths = self.seal.files(PROFILES)
-        return {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
+        profiles = {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
+        if self.seal.exists():
+            self.seal.check()
+        return profiles
 
     def profile_hashes(self) -> dict[str, str]:
         """SHA-256 of each profile, by workload."""
@@ -387,7 +396,13 @@ class Run:
         """Whether there is evidence; `EvidenceError` names all that is not as it was stored."""
         mark = self.opener.read(self.path / FINISHED, _NEW_RUN) if self.finished else b""
         last_line = mark.decode("ascii", "replace").strip()
-        is_sound = check_evidence(self.opener, last_line, with_scores=with_scores)
+        try:
+            is_sound = check_evidence(self.opener, last_line, with_scores=with_scores)
+        except EvidenceError as error:
+            if not self.is_published:
+                raise
+            what = error.what.partition(f": {MAKE_SCORES}")[0]
+            raise EvidenceError(what, where=error.where, fix=RESTORE_BUNDLE) from error
         # The scores of the run say nothing of an analysis.
         return (
             is_sound if self.measured is self else self.measured.check_evidence(with_scores=False)

@@ -16,6 +16,7 @@ from harness.base.errors import DataError, EvidenceError
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.base.text import excerpt
 from harness.core.store.evidence import Chain, differences
+from harness.core.store.published import ORIGINALS, RESTORE_BUNDLE
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
 
@@ -96,4 +97,6 @@ class RunSeal:
         present = {name: self._opener.sha256(self._run / name) for name in names}
         if changes := differences(sealed, present):
             what = f"the seal does not hold: {excerpt(changes[0], 200)}"
-            raise EvidenceError(what, where=str(self.path), fix=PREDICT)
+            is_published = self._opener.exists(self._run / ORIGINALS)
+            fix = RESTORE_BUNDLE if is_published else PREDICT
+            raise EvidenceError(what, where=str(self.path), fix=fix)

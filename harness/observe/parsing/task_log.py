@@ -236,6 +236,9 @@ class _Task:
         running = self._running
         if running is None or index <= self._last_index:
             raise order_error(event, "a spill", self._source)
+        if index > len(self.spills) + self.large_records:
+            what = f"spill {index} follows {len(self.spills)} others: lines are missing"
+            raise ParseError(what, source=self._source, line=event.number)
         if len(self.spills) >= _MOST_SPILLS:
             what = f"more than {_MOST_SPILLS} spills"
             raise ParseError(what, source=self._source, line=event.number)
