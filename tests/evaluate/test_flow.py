@@ -458,6 +458,7 @@ class TestScore:
         """
         path = copy.path / "profiles/terasort.json"
         path.write_text(path.read_text().replace('"count": 4', '"count": 5'))
+        copy.seal.path.unlink()
         e = evaluation(copy)
         e.predict()
         copy.seal.check()

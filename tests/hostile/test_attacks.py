@@ -341,7 +341,9 @@ class TestForeignRuns:
         plan = run.path / "plan.jsonl"
         plan.write_text(plan.read_text().replace('"name": "terasort"', '"name": "sorter"'))
         e = evaluation(run)
-        run.write_profile(run.read_profiles()["terasort"].model_copy(update={"workload": "sorter"}))
+        profile = run.read_profiles()["terasort"].model_copy(update={"workload": "sorter"})
+        run.seal.path.unlink()  # nobody has predicted yet
+        run.write_profile(profile)
         models = e.experiment.predict.model_copy(update={"models": ("whatif", "oracle")})
         e = replace(e, experiment=e.experiment.model_copy(update={"predict": models}))
 

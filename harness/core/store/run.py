@@ -371,7 +371,7 @@ class Run:
         paths = self.seal.files(PROFILES)
         profiles = {path.stem: self.opener.read_record(Profile, path, _PROFILE) for path in paths}
         if self.seal.exists():
-            self.seal.check()
+            self.seal.check(PROFILES)
         return profiles
 
     def profile_hashes(self) -> dict[str, str]:

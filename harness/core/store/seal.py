@@ -87,13 +87,13 @@ class RunSeal:
         Chain(self._opener).append(file_name, sha, starts=is_first)
         write_file(self._run / file_name, data, self._scratch)
 
-    def check(self) -> None:
-        """`EvidenceError` names the first file that is not as the seal has it."""
-        names = self.names()
+    def check(self, folder: str = "") -> None:
+        """`EvidenceError` names the first file, of *folder* alone, that is not as it was sealed."""
+        names = [name for name in self.names() if name.startswith(folder)]
         if not self.exists() and not any(name.startswith(PREDICTIONS) for name in names):
             fix = "make them: harness predict RUN"
             raise DataError("there are no predictions", where=str(self._run), fix=fix)
-        sealed = self.read()
+        sealed = {name: sha256 for name, sha256 in self.read().items() if name.startswith(folder)}
         present = {name: self._opener.sha256(self._run / name) for name in names}
         if changes := differences(sealed, present):
             what = f"the seal does not hold: {excerpt(changes[0], 200)}"
