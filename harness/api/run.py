@@ -14,7 +14,7 @@ from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Code
 from harness.core.evaluate.basis import basis_of_run
-from harness.core.evaluate.own_code import kept_own, read_own
+from harness.core.evaluate.own_code import kept_own, read_own_models
 from harness.core.evaluate.own_model import OwnModel
 from harness.core.evaluate.predict import predict_cells
 from harness.core.experiment.grid import axis_values, meaning
@@ -119,8 +119,7 @@ class Run(Frames):
         """The model *name*: that of the user's own as its file is now, in a process of its own."""
         kept = self.evaluation.experiment.predict.code
         if ".py:" in name:
-            own_class = read_own(name)
-            own_class.require_predict()
+            own_class = read_own_models([name])[name]
         elif name in kept:
             own_class = kept_own(kept[name])
         else:

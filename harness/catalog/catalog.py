@@ -114,17 +114,17 @@ class Catalog:
         A row from before all columns were known, whose job has a configuration, is to be read; so
         is one whose configuration was there and could not be read, or may be found by now.
         """
-        known = Known(set(), {})
+        stored = Known(set(), {})
         table = self.table(["source_key", "job_id", "mapper", "program", "is_current"])
         rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
         for key, job_id, mapper, program, is_current in rows:
             if is_current:
-                known.ranks[job_id] = rank_of(key, job_id, program)
+                stored.ranks[job_id] = rank_of(key, job_id, program)
                 if mapper is None:
-                    known.keys.add(job_id)
+                    stored.keys.add(job_id)
                 if program is not None or (mapper is None and is_of_history_alone(key)):
-                    known.keys.update((key, job_id))
-        return known
+                    stored.keys.update((key, job_id))
+        return stored
 
     def read_job(self, job_id: str) -> Row:
         """Row of a job, from its batch; `DataError` where the catalog has no such job."""

@@ -149,6 +149,7 @@ def read_jobs(
     """
     jobs = dict[str, PastJob]()
     left_out = dict[str, str]()
+    further = list[str]() if copies is None else copies
 
     def is_wanted(job_id: str) -> bool:
         """Whether the job is one of *only*, or all are wanted."""
@@ -164,14 +165,19 @@ def read_jobs(
             continue
         try:
             job = read_job(source, rules)
-            if job.job_id in jobs and copies is not None:
-                copies.append(source.label)
-            if is_wanted(job.job_id):
-                jobs.setdefault(job.job_id, job)
         except HarnessError as error:
-            place = f" ({error.where})" if error.where else ""
-            left_out[source.label] = excerpt(f"{error.what}{place}", 300)
+            left_out[source.label] = excerpt(reason_of(error), 300)
+            continue
+        if job.job_id in jobs:
+            further.append(source.label)
+        elif is_wanted(job.job_id):
+            jobs[job.job_id] = job
     return sorted(jobs.values(), key=lambda job: (job.submit_s, job.job_id)), left_out
+
+
+def reason_of(error: HarnessError) -> str:
+    """Why a job is left out: what is wrong, and where that is known."""
+    return f"{error.what} ({error.where})" if error.where else error.what
 
 
 def read_job(source: Files, rules: Mapping[str, str] | None = None) -> PastJob:

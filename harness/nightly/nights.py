@@ -71,13 +71,20 @@ def facts_of(evaluation: Evaluation, manifest: Manifest) -> dict[str, str]:
         facts |= {f"jar {name}": sha[:12] for name, sha in manifest.versions.jars.items()}
     for prediction in evaluation.predictions:
         facts[f"code of {prediction.model}"] = prediction.code[:12]
-    # What the trials of each cell have read, and handed on: the same each night.
+    if evaluation.has_traces:
+        facts |= input_facts(evaluation)
+    return {name: fact for name, fact in sorted(facts.items()) if fact}
+
+
+def input_facts(evaluation: Evaluation) -> dict[str, str]:
+    """What the trials of each cell have read, and handed on: the same each night."""
+    facts = {}
     last_records = {record.trial.cell.id: record for record in evaluation.done.values()}
-    for cell, record in last_records.items() if evaluation.has_traces else ():
+    for cell, record in last_records.items():
         counters = joined(evaluation.jobs(record)).counters
         counts = [f"{counters[key]} {name}" for name, key in _INPUT.items() if key in counters]
         facts[INPUT_OF + evaluation.labels[cell]] = ", ".join([f"{record.input_bytes} B", *counts])
-    return {name: fact for name, fact in sorted(facts.items()) if fact}
+    return facts
 
 
 def node_facts(manifest: Manifest) -> dict[str, str]:

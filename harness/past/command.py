@@ -142,8 +142,9 @@ def imported_sentence(imported: Imported) -> str:
     )
     number = len(imported.families)
     families = f"{number} {by_number(number, 'family', 'families')}"
-    others = sum(found["count"] for found in imported.applications.values())
-    applications = f", and {count(others, 'application')} that are no jobs" * bool(others)
+    other_number = sum(found["count"] for found in imported.applications.values())
+    applications = f", and {count(other_number, 'application')} that are no jobs"
+    applications *= bool(other_number)
     left_out = f"{count(len(imported.left_out), 'file')} left out{applications}"
     return (
         f"{count(jobs, 'job')} of {families}: {profiled} feed profiles, {scored} are to be scored;"

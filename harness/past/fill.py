@@ -65,10 +65,10 @@ def fill(
     """
     filled = Filled()
     with catalog.lock():
-        known = catalog.known() if catalog.batches() else Known(set(), {})
+        stored = catalog.known() if catalog.batches() else Known(set(), {})
         copies = list[Source]()
-        sources = _new_sources(places, known, filled, copies)
-        rows = _new_rows(sources, copies, processes, filled, known.ranks)
+        sources = _new_sources(places, stored, filled, copies)
+        rows = _new_rows(sources, copies, processes, filled, stored.ranks)
         while batch := list(islice(rows, _BATCH_ROWS)):
             catalog.write(batch)
             filled.added += len(batch)
@@ -89,17 +89,17 @@ def fill(
 
 
 def _new_sources(
-    places: Sequence[str | Path], known: Known, filled: Filled, copies: list[Source]
+    places: Sequence[str | Path], stored: Known, filled: Filled, copies: list[Source]
 ) -> Iterator[Source]:
     """
-    The first source at *places* of each job of which not all is *known*.
+    The first source at *places* of each job of which not all is *stored*.
 
     *filled* counts those that are; what is there again is put to the *copies*.
     """
     listed = (list_sources(place, filled.leave_out, filled.applications) for place in places)
     seen_jobs = set[str]()
     for source in chain.from_iterable(listed):
-        if source.key in known.keys or known.ranks.get(source.job) == BEST:
+        if source.key in stored.keys or stored.ranks.get(source.job) == BEST:
             filled.known += 1
         elif source.job in seen_jobs:
             copies.append(source)

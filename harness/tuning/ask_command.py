@@ -101,12 +101,10 @@ def ask_models(
 
 def _own_code(models: Sequence[str]) -> dict[str, OwnCode]:
     """Code of *models* that are named by a path; `SpecError` where a name is that of no model."""
-    from harness.core.evaluate.own_code import read_own
+    from harness.core.evaluate.own_code import read_own_models
     from harness.models import require_models
 
-    own_code = {name: read_own(name) for name in models if ".py:" in name}
-    for own_class in own_code.values():
-        own_class.require_predict()
+    own_code = read_own_models(models)
     require_models(sorted(set(models) - own_code.keys()), "--model")
     return own_code
 
@@ -197,14 +195,16 @@ def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
 
     if row["job_s"] is None:
         yield f"{row['model']} is not applicable: {row['not_applicable']}"
-    if is_last and row["decides"]:
+    if not is_last:
+        return
+    if row["decides"]:
         yield row["decides"]
-    if is_last and row["outside"]:
+    if row["outside"]:
         yield f"never profiled: {row['outside']}"
-    is_own = row["model"] not in MODELS  # those of the harness warn of what a profile lacks
-    if is_last and is_own and row["warnings"]:
+    # Models of the harness warn of what a profile lacks.
+    if row["warnings"] and row["model"] not in MODELS:
         yield f"{row['model']} warns: {row['warnings'][0]}"
-    if is_last and not row["is_read"]:
+    if not row["is_read"]:
         yield f"no model reads what {row['cell']} changes"
 
 

@@ -142,15 +142,20 @@ def answer_of(rows: Sequence[Mapping[str, Any]], scores: ScoreBook) -> dict[str,
     inputs = count(len({row["input"] for row in rows}), "input")
     text = f"what {best} chooses takes {percent(means[best])} longer than the best that was"
     text += f" measured, a choice at random {percent(means[AT_RANDOM])}, on {inputs}"
-    unknown = [row["input"] for row in rows if row["noise"] is None]
-    if len(unknown) == len(rows):
-        text += "; the noise of that is not known: nothing was repeated"
-    elif unknown:
-        text += f"; the noise of {listing(sorted({*unknown}))} is not known: it was not repeated"
-    elif means[best] <= (noise := mean_noise(rows, best)):
-        text += f"; the noise of that is {percent(noise)}: it may be none"
-    says = f"{text}; {judge.clause}"
+    says = f"{text}{noise_clause(rows, best, means[best])}; {judge.clause}"
     return {"says": says, **judge.document(), "regrets": rows, "mean": means}
+
+
+def noise_clause(rows: Sequence[Mapping[str, Any]], model: str, regret: float) -> str:
+    """What is to be said of the noise of a *model*'s mean *regret*; empty: it lies beyond it."""
+    unknown_inputs = [row["input"] for row in rows if row["noise"] is None]
+    if len(unknown_inputs) == len(rows):
+        return "; the noise of that is not known: nothing was repeated"
+    if unknown_inputs:
+        inputs = listing(sorted({*unknown_inputs}))
+        return f"; the noise of {inputs} is not known: it was not repeated"
+    noise = mean_noise(rows, model)
+    return f"; the noise of that is {percent(noise)}: it may be none" if regret <= noise else ""
 
 
 def mean_noise(rows: Sequence[Mapping[str, Any]], model: str) -> float:

@@ -96,15 +96,15 @@ def test_a_disk_that_is_dearer_differs_though_its_costs_are_a_group(times):
 @pytest.mark.process
 def test_a_machine_hardly_ever_differs_from_itself():
     """
-    Of 25 comparisons of one machine with itself, at 99 %, two at most.
+    Of 60 comparisons of one machine with itself, at 99 %, three at most.
     """
     random = np.random.default_rng(7)
     verdicts = []
-    for _ in range(25):
+    for _ in range(60):
         compared = pairs(writing_machine(random, 1.0), writing_machine(random, 1.0))
         verdicts += [pair.verdict for pair in compared if len(pair.names) > 1]
 
-    assert verdicts.count("differs") <= 2
+    assert verdicts.count("differs") <= 3
 
 
 def test_groups_of_both_machines_are_joined():

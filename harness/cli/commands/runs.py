@@ -52,8 +52,8 @@ def runs(results_dir: Path, as_json: bool) -> None:
     listed = [*described(store.all_runs(), "run"), *described(store.imports(), "import")]
     for place in store.bundles():
         listed += described_bundle(store, place)
-    known = {facts["folder"] for facts in listed}
-    elsewhere = [run for run in store.read_elsewhere() if run.path not in known]
+    listed_folders = {facts["folder"] for facts in listed}
+    elsewhere = [run for run in store.read_elsewhere() if run.path not in listed_folders]
     listed += described(elsewhere, "bundle")
     lost = [Note(f"{folder}: {why}") for folder, why in store.lost_readings()]
     present({"runs": listed}, [*shown_runs(listed, results_dir), *lost], as_json=as_json)

@@ -12,7 +12,7 @@ import ast
 import sys
 import traceback
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -141,6 +141,14 @@ def read_own(text: str, folder: Path = Path()) -> OwnCode:
     own_class = _find_class(source, path.name, class_name if file_name else "")
     write_whole(_kept_path(own_class.code), source.encode())
     return own_class
+
+
+def read_own_models(names: Iterable[str]) -> dict[str, OwnCode]:
+    """Code of those of *names* that are ``PATH:Class``, by them; `SpecError`: one is no model."""
+    own_code = {name: read_own(name) for name in names if ".py:" in name}
+    for own_class in own_code.values():
+        own_class.require_predict()
+    return own_code
 
 
 def _kept_path(code: Code) -> Path:

@@ -41,10 +41,8 @@ def headline(results: ReportData) -> str:
     done -= len(results.failed_trials)
     if ranking is not None:
         return verdict_sentence(results, ranking)
-    if not results.trials:
-        return "No answer yet: no trial has been run."
     if not done:
-        return f"No answer: none of {count(len(results.trials), 'trial')} was done."
+        return unmeasured_sentence(len(results.trials))
     if done == results.planned and all(record.trial.profiling for record in results.trials):
         return (
             f"No answer: all of {count(done, 'trial')} feed profiles, and none is left to be"
@@ -59,6 +57,13 @@ def headline(results: ReportData) -> str:
     tally = results.score_book.tally("trial")
     counted = "" if tally is None else f" Scored: {tally_text(tally)}."
     return f"No answer: no prediction could be scored.{counted}"
+
+
+def unmeasured_sentence(tried: int) -> str:
+    """Say that nothing was measured, of *tried* trials."""
+    if not tried:
+        return "No answer yet: no trial has been run."
+    return f"No answer: none of {count(tried, 'trial')} was done."
 
 
 def verdict_sentence(results: ReportData, ranking: Ranking) -> str:

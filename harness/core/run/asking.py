@@ -10,7 +10,7 @@ from harness.base.records.profile import Profile
 from harness.base.records.trial import Trial
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
-from harness.core.evaluate.own_code import read_own
+from harness.core.evaluate.own_code import read_own_models
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment, Predict
 from harness.core.store import Run, new_analysis
@@ -23,14 +23,12 @@ def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
 
     `SpecError`: one is not known, or no model.
     """
-    own_code = {name: read_own(name) for name in names if ".py:" in name}
+    own_code = read_own_models(names)
     require_models([name for name in names if name not in own_code], "models")
-    for own_class in own_code.values():
-        own_class.require_predict()
-    known = [own_code[name].name if name in own_code else name for name in names]
+    model_names = [own_code[name].name if name in own_code else name for name in names]
     code = {own_class.name: own_class.code for own_class in own_code.values()}
     changes = {
-        "models": tuple(dict.fromkeys(known)) or experiment.predict.models,
+        "models": tuple(dict.fromkeys(model_names)) or experiment.predict.models,
         "code": experiment.predict.code | code,
     }
     predict = experiment.predict.model_copy(update=changes)

@@ -269,8 +269,8 @@ class Preflight:
                 check()
             except HarnessError as error:
                 parts = (("at", error.where), ("fix", error.fix))
-                known = "; ".join(f"{name}: {text}" for name, text in parts if text)
-                lack = f"{error.what} ({known})" if known else error.what
+                hints = "; ".join(f"{name}: {text}" for name, text in parts if text)
+                lack = f"{error.what} ({hints})" if hints else error.what
                 self.console.say(f"warning: this machine will not run it: {lack}")
 
     def look(self) -> None:

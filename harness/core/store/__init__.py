@@ -135,12 +135,7 @@ class Store:
         found = self._at_path(text)
         if found is not None:
             return found
-        matching = _with_id(text, [*self.all_runs(), *self.imports()])
-        named_bundles = [place for place in self.bundles() if place.name == text]
-        if not matching and len(named_bundles) == 1:
-            return self.find(str(named_bundles[0]))
-        if not matching:
-            matching = _with_id(text, self.bundled_runs())
+        matching = self._named(text)
         if len(matching) > 1:
             what = f"'{excerpt(text)}' are the first characters of {len(matching)} runs"
             fix = "write more of the id"
@@ -148,6 +143,16 @@ class Store:
         if not matching:
             raise self._missing_error(text)
         return matching[0]
+
+    def _named(self, text: str) -> list[Run]:
+        """Own runs whose ids begin with *text*; else the run of the bundle *text*, or of bundles."""
+        matching = _with_id(text, [*self.all_runs(), *self.imports()])
+        if matching:
+            return matching
+        named_bundles = [place for place in self.bundles() if place.name == text]
+        if len(named_bundles) == 1:
+            return [self.find(str(named_bundles[0]))]
+        return _with_id(text, self.bundled_runs())
 
     def _at_path(self, text: str) -> Run | None:
         """Give the run that *text* names by a folder or a packed bundle, if it does."""
@@ -233,8 +238,8 @@ class Store:
                 for path in folders(opened(place) / "runs"):
                     runs.append(self._run_at(path, place / "runs" / path.name))
         if bundle is None:
-            known = {run.output for run in runs}
-            runs += [run for run in self.read_elsewhere() if run.output not in known]
+            outputs = {run.output for run in runs}
+            runs += [run for run in self.read_elsewhere() if run.output not in outputs]
         return runs
 
     def read_elsewhere(self) -> Iterator[Run]:

@@ -177,12 +177,8 @@ class Run:
         self.require_own()
         with exclusive_lock(self.path / "lock", f"run {self.id}"):
             self.opener.require_plain()
-            remove_tree(self._incoming)
-            try:
+            with self._emptied():
                 yield
-            finally:
-                with suppress(MachineError):  # whatever ended the block is what counts
-                    remove_tree(self._incoming)
 
     @contextmanager
     def output_lock(self) -> Iterator[None]:
@@ -193,13 +189,19 @@ class Run:
             return
         measured = self.measured
         write_source(measured.output, measured.path, measured.place)
-        with exclusive_lock(self.output / "lock", f"what is made of run {self.id}"):
-            remove_tree(self._incoming)
-            try:
-                yield
-            finally:
-                with suppress(MachineError):  # whatever ended the block is what counts
-                    remove_tree(self._incoming)
+        lock = exclusive_lock(self.output / "lock", f"what is made of run {self.id}")
+        with lock, self._emptied():
+            yield
+
+    @contextmanager
+    def _emptied(self) -> Iterator[None]:
+        """Have nothing half-done in the block's beginning, and leave nothing."""
+        remove_tree(self._incoming)
+        try:
+            yield
+        finally:
+            with suppress(MachineError):  # whatever ended the block is what counts
+                remove_tree(self._incoming)
 
     @property
     def is_published(self) -> bool:

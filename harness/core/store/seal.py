@@ -93,6 +93,10 @@ class RunSeal:
         if not self.exists() and not any(name.startswith(PREDICTIONS) for name in names):
             fix = "make them: harness predict RUN"
             raise DataError("there are no predictions", where=str(self._run), fix=fix)
+        self._compare(names, folder)
+
+    def _compare(self, names: list[str], folder: str) -> None:
+        """`EvidenceError` where the files *names* of *folder* are not those that were sealed."""
         sealed = {name: sha256 for name, sha256 in self.read().items() if name.startswith(folder)}
         present = {name: self._opener.sha256(self._run / name) for name in names}
         if changes := differences(sealed, present):

@@ -28,11 +28,11 @@ from harness.base.units import MIB, format_bytes
 
 # Host, container, workload and file names become parts of paths: no separator, no leading dot.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@+=-]{0,149}", re.ASCII)
-# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
-LEAST_FREE_BYTES = 16 * MIB
-
 _BELOW = "x" * 99  # room for the name of what lies below a path
 _LOCK_TEXT = re.compile(r'\{"pid": ([1-9]\d{1,9}), "since": "([^"]{,40})"')
+
+# A trial is started, and a failure counts, only where so much is free: the logs of a small trial.
+LEAST_FREE_BYTES = 16 * MIB
 
 MAKE_ROOM = "free some space there, and start the same command again: it resumes"
 _NOT_OURS = (
