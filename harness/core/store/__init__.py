@@ -145,7 +145,7 @@ class Store:
         return matching[0]
 
     def _named(self, text: str) -> list[Run]:
-        """Own runs whose ids begin with *text*; else the run of the bundle *text*, or of bundles."""
+        """Own runs whose ids begin with *text*; else that of the bundle *text*, or of bundles."""
         matching = _with_id(text, [*self.all_runs(), *self.imports()])
         if matching:
             return matching
