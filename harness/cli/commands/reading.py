@@ -216,10 +216,10 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
 def _remarks(predictions: Sequence[Prediction]) -> Iterator[Note]:
     """Why models of the user's own have no answer, and what they warn of: once for each model."""
     from harness.core.reports.answer import model_warnings
-    from harness.models import MODELS
+    from harness.models import find
 
     models = {prediction.model for prediction in predictions}
-    own_models = models - set(MODELS)
+    own_models = {model for model in models if find(model) is None}
     reasons = dict[str, str]()
     for prediction in predictions:
         if prediction.model in own_models and prediction.not_applicable:

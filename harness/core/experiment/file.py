@@ -75,6 +75,7 @@ class KnownNames:
     that a provider takes and others refuse, *required_fields* those that it insists on.
     *own* reads a model or a workload that is given by its path, in the file or in an override.
     *papers* are those whose claims can be asked about, each with the models that they name.
+    *renamed* are the present names of models by their earlier ones, and *note* tells of one.
     """
 
     workloads: Collection[str]
@@ -90,6 +91,8 @@ class KnownNames:
     required_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     own: Callable[[str, str, bool], Own] | None = None  # noun, path, whether in an override
     papers: Mapping[str, Collection[str]] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    note: Callable[[str], None] = lambda _: None
 
 
 def read_experiment(
@@ -113,6 +116,7 @@ def read_experiment(
         # Before anything else is looked at, so that no message shows a secret.
         if names.secrets:
             _conceal(document, names.secrets)
+        _rename_models(document, names)
         names = _read_own(document, names)
         _resolve_sizes(document, names.scales)
     checks = _Checks(document, names)
@@ -247,6 +251,14 @@ def places(text: str, source: str) -> dict[str, str]:
     return places_by_key
 
 
+def _rename_models(document: Document, names: KnownNames) -> None:
+    """Put the present name in the place of an earlier one, as older files have it."""
+    for value_path, scalar in list(document.scalars(_MODELS)):
+        if present_name := names.renamed.get(scalar):
+            names.note(f"the model {scalar} is called {present_name} now, and is asked as that")
+            document.put(value_path, Scalar(present_name, written=scalar))
+
+
 def _read_own(document: Document, names: KnownNames) -> KnownNames:
     """Put names in the place of paths of models and workloads, with their code beside them."""
     if names.own is None:
@@ -255,7 +267,7 @@ def _read_own(document: Document, names: KnownNames) -> KnownNames:
     class_paths += [("workloads", (*entry_path, "name")) for entry_path, *_ in document.workloads()]
     # The harness' own have no code here.
     codes: dict[str, dict[str, Code | None]] = {
-        "models": dict.fromkeys(names.models),
+        "models": dict.fromkeys([*names.models, *names.renamed]),
         "workloads": dict.fromkeys(names.workloads),
     }
     parameters = dict(names.parameters)
