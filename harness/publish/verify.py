@@ -185,8 +185,9 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     """What the question of *run* is about: models on common cells, nearest first (section 3)."""
     about = run["runs"][()]
     answered = defaultdict(dict)  # type: Any
+    ranges = {key[0]: cell["range"] for key, cell in run["cells"].items()}
     for (cell, model, quantity, of_speed), row in scores.items():
-        is_outside = run["cells"][(cell,)]["range"] == "outside"
+        is_outside = ranges[cell] == "outside"
         is_meant = is_outside or about["extrapolate"] != "true"
         if is_meant and (quantity, of_speed) == ("job_s", speed):
             answered[model][cell] = row

@@ -27,7 +27,8 @@ class Question(Record):
     nearer than each of the others.  *choice*: which model chooses best among the settings of an
     input, with so many first choices tried.  *claims* names a paper, *moved_since* an earlier run.
     *scope* says for what the answer is to hold: these jobs, or inputs of their kind.  With
-    *extrapolate* it is about the cells outside of what was profiled alone.
+    *extrapolate* it is about the cells outside of what was profiled alone; *anyway*, it is asked
+    although the design may decide nothing, and its answer counts as explored.
     """
 
     title: str = ""
@@ -38,6 +39,7 @@ class Question(Record):
     moved_since: str = ""
     scope: Scope = "jobs"
     extrapolate: bool = False
+    anyway: bool = False
 
     @property
     def kind(self) -> Kind:

@@ -178,7 +178,7 @@ def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
         what = f"the question was changed after the seal: it was '{sealed.as_words()}'"
         fix = "ask the new one beside it: harness predict RUN --question '...'"
         raise EvidenceError(what, where=str(run.seal.path), fix=fix)
-    return question, "sealed"
+    return question, "explored" if question.anyway else "sealed"
 
 
 def earlier_predictions(run: Run) -> Iterator[Prediction]:

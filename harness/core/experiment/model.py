@@ -474,6 +474,8 @@ class AskedQuestion(_FileRecord, Question):
     """jobs: the answer is for these jobs; inputs: for inputs of their kind (default: jobs)"""
     extrapolate: Flag = False
     """true: only cells outside of what was profiled are its subject (default: false)"""
+    anyway: Flag = False
+    """true: measure although the design decides nothing; the answer is explored (default: false)"""
 
     @model_validator(mode="before")
     @classmethod
