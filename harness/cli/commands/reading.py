@@ -14,6 +14,7 @@ import click
 
 from harness.base.documents.wording import by_number, count
 from harness.base.text import excerpt
+from harness.cli.commands.table import TableFile, shown_table
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from harness.core.store.compare import Difference
     from harness.publish.compare import Replication
 
+Scorable: TypeAlias = "Evaluation | TableFile"
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
 
@@ -286,14 +288,21 @@ def asked_of(evaluation: Evaluation, text: str) -> Evaluation:
     return replace(evaluation, experiment=with_question(evaluation.experiment, asked))
 
 
+def open_scored(name: str, results_dir: Path, overrides: tuple[str, ...] = ()) -> Scorable:
+    """Open the run *name*, or the table that a name with the ending .csv means."""
+    if name.endswith(".csv"):
+        return TableFile(Path(name))
+    return open_evaluation(name, results_dir, overrides)
+
+
 @command("score")
-@run_argument
+@partial(run_argument, open_source=open_scored)
 @click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
 @question_option
 @json_option
-def score(evaluation: Evaluation, strict: bool, question: str | None, as_json: bool) -> None:
+def score(evaluation: Scorable, strict: bool, question: str | None, as_json: bool) -> None:
     """
-    Score the sealed predictions of RUN, each beside the noise of its cell.
+    Score the sealed predictions of RUN, or a table of anybody's, beside the noise of each cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
     That is also the status where no model has an answer for a cell that was measured.  A question
@@ -304,9 +313,15 @@ def score(evaluation: Evaluation, strict: bool, question: str | None, as_json: b
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
         harness score bundle --question '{nearer: [prophet, whatif]}'
+        harness score times.csv     # columns: cell, repeat, measured, and one for each model
     """
     from harness.core.reports.sections import make_document
 
+    if isinstance(evaluation, TableFile):
+        of_table = evaluation.score(question)
+        shown = [*shown_table(of_table)]
+        present(partial(of_table.model_dump, mode="json"), shown, as_json=as_json)
+        return
     if question is not None:
         evaluation = asked_of(evaluation, question)
     with evaluation.run.output_lock():

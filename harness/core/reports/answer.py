@@ -23,7 +23,7 @@ from harness.base.documents.wording import (
 )
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import Answer, Asked
-from harness.base.records.score import Comparison, Ranking, Summary, Tally
+from harness.base.records.score import Comparison, Ranking, ScoreBook, Summary, Tally
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -186,13 +186,13 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
         *tally_sentences(results, ranking),
         f"The models learnt from {learnt_from}, the profiling cells.",
         noise,
-        *floor_sentences(results),
+        *floor_sentences(results.score_book),
     ]
 
 
-def floor_sentences(results: ReportData) -> Iterator[str]:
+def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
     """How far a perfect model would be off, and from which models it would be told apart."""
-    perfect = results.score_book.control("perfect")
+    perfect = score_book.control("perfect")
     if perfect is None:
         return
     sentence = f"Floor {percent(perfect.error)}: a perfect model would be off by so much on average"

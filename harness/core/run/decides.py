@@ -24,7 +24,7 @@ from harness.core.store import Store
 
 
 def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> Decision | None:
-    """What *experiment*, which has these *cells*, can decide; `None` where it compares no models."""
+    """What *experiment* with these *cells* can decide; `None` where it compares no models."""
     question = experiment.question
     models = experiment.predict.models
     if len(models) < 2 or question.kind in ("choice", "moved_since"):
@@ -71,7 +71,7 @@ def decision_document(found: Decision) -> dict[str, Any]:
 
 
 def require_decisive(experiment: Experiment, found: Decision | None, source: str) -> None:
-    """`SpecError` where it is asked who is nearer, and even a perfect model would stay undecided."""
+    """`SpecError` where even a perfect model would not be told to be nearer, which is asked."""
     question = experiment.question
     if found is None or not question.nearer or question.anyway or found.tells_perfection:
         return
