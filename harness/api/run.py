@@ -21,7 +21,7 @@ from harness.core.experiment.grid import axis_values, meaning
 from harness.core.frames import Frames
 from harness.core.reports.answer import headline
 from harness.core.run.preflight import known_names
-from harness.models import Model, require_models
+from harness.models import Model, present_name, require_models
 from harness.tuning.ask import asked_cells
 
 if TYPE_CHECKING:
@@ -123,8 +123,9 @@ class Run(Frames):
         elif name in kept:
             own_class = kept_own(kept[name])
         else:
-            require_models([name], "run.predict")
-            return name
+            present = present_name(name)
+            require_models([present], "run.predict")
+            return present
         code = own_class.code
         self._own_models[code] = self._own_models.get(code) or OwnModel(own_class)
         return self._own_models[code]

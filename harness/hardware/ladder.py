@@ -23,10 +23,11 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.predict import JOBS, predict_cells, scaled
 from harness.core.store import Run
 from harness.hardware.transfer import profiles_for, read_hardware
+from harness.models import present_name
 
 Profiles = Mapping[str, Profile]  # by workload
 
-OF_WHOLE_JOBS = ("ernest", "nearest")
+OF_WHOLE_JOBS = ("ernest", "scaling")
 AS_IT_IS = "as it is"
 OWN = "its own profile"
 TIMES = "times"
@@ -88,7 +89,7 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profiles]) -> It
     for way, profiles in _ways(origin, target, moved).items():
         profiled = target.resolved if way == OWN else origin.resolved
         for model in target.experiment.predict.models:
-            if way.startswith(TIMES) and model not in OF_WHOLE_JOBS:
+            if way.startswith(TIMES) and present_name(model) not in OF_WHOLE_JOBS:
                 continue
             for prediction in predict_cells(model, cells, profiles, profiled):
                 yield Rung.of(way, prediction, measured_s[prediction.cell])

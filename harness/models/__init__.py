@@ -17,9 +17,9 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput, Predic
 from harness.base.records.profile import Profile
 from harness.base.text import did_you_mean, excerpt
 from harness.models.ernest import Ernest
-from harness.models.nearest import Nearest
 from harness.models.prophet.model import Prophet
 from harness.models.ptc.model import PTC
+from harness.models.scaling import Scaling
 from harness.models.scheduler import EVALUATORS as SCHEDULER_EVALUATORS
 from harness.models.spn_gc.model import SpnGc
 from harness.models.vectors import Evaluator
@@ -62,9 +62,12 @@ MODELS: dict[str, Model] = {
         SpnGc("spn-gc", "paper", "a stochastic Petri net for jobs on GPUs, as published"),
         SpnGc("spn-gc-mr2", "mr2", "the same net with the mechanisms of Hadoop 3"),
         Ernest(),
-        Nearest(),
+        Scaling(),
     )
 }
+
+# What a model was called: stored runs keep the name, and experiment files may have it.
+EARLIER_NAMES = {"nearest": "scaling"}
 
 EVALUATORS: tuple[Evaluator, ...] = (
     # Models that share vectors share their evaluators.
@@ -73,12 +76,31 @@ EVALUATORS: tuple[Evaluator, ...] = (
     *SCHEDULER_EVALUATORS,
 )
 
-__all__ = ["EVALUATORS", "MODELS", "Model", "require_models"]
+__all__ = [
+    "EARLIER_NAMES",
+    "EVALUATORS",
+    "MODELS",
+    "Model",
+    "find",
+    "present_name",
+    "require_models",
+]
+
+
+def present_name(name: str) -> str:
+    """What the model *name* is called now, whatever it was called."""
+    return EARLIER_NAMES.get(name, name)
+
+
+def find(name: str) -> Model | None:
+    """The harness' model of this *name*, or of an earlier one; `None`: there is none."""
+    return MODELS.get(present_name(name))
 
 
 def require_models(names: Iterable[str], where: str) -> None:
     """`SpecError` for one of *names* that is no model of the harness, and was given at *where*."""
     for name in names:
         if name not in MODELS:
-            fix = did_you_mean(name, list(MODELS))
+            now = EARLIER_NAMES.get(name)
+            fix = f"it is called {now} now" if now else did_you_mean(name, list(MODELS))
             raise SpecError(f"there is no model '{excerpt(name)}'", where=where, fix=fix)

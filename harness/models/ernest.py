@@ -39,7 +39,7 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput, Predic
 from harness.base.records.profile import Profile
 from harness.base.units import MIB
 from harness.models.checks import check_number
-from harness.models.nearest import measured_times, require_jobs, slots_in_use
+from harness.models.scaling import measured_times, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 
 FEATURES = ("1", "scale/machines", "log(machines)", "machines")

@@ -28,7 +28,7 @@ from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames, read_experiment
 from harness.core.experiment.grid import axis_values, expand, label, varying
-from harness.models import MODELS, Model
+from harness.models import Model, find
 from harness.tuning.limits import deciding_limits, decisions, lifted
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
@@ -270,7 +270,8 @@ def _against_base(change: float | None, judge: Judge) -> str:
 
 def reads_settings(model: str) -> bool:
     """Whether *model* knows of settings: what is fitted to whole jobs alone does not."""
-    return model not in MODELS or MODELS[model].required != {"jobs"}
+    registered = find(model)
+    return registered is None or registered.required != {"jobs"}
 
 
 def _without_limits(row: Mapping[str, Any], base: Mapping[str, Any], judge: Judge) -> str:
@@ -294,7 +295,7 @@ def predictions_of(
         profile = profile.model_copy(update={"refits": ()})
     profiles = {profile.workload: profile}
     inputs = [cell.model_inputs for cell in cells]
-    registered = MODELS.get(model_or_name) if isinstance(model_or_name, str) else None
+    registered = find(model_or_name) if isinstance(model_or_name, str) else None
     predict_many = getattr(registered, "predict_many", None)
     if predict_many is not None and len(cells) >= MANY:
         with suppress(HarnessError):  # it refuses one cell, and so all: each is asked alone

@@ -191,7 +191,7 @@ def phase_table(rows: Sequence[dict[str, Any]], cell_name: str) -> Rows:
 
 def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
     """Why there is no answer; of the last cell, whether profile and models know what it changes."""
-    from harness.models import MODELS
+    from harness.models import find
 
     if row["job_s"] is None:
         yield f"{row['model']} is not applicable: {row['not_applicable']}"
@@ -202,7 +202,7 @@ def _remarks(row: dict[str, Any], *, is_last: bool) -> Iterator[str]:
     if row["outside"]:
         yield f"never profiled: {row['outside']}"
     # Models of the harness warn of what a profile lacks.
-    if row["warnings"] and row["model"] not in MODELS:
+    if row["warnings"] and find(row["model"]) is None:
         yield f"{row['model']} warns: {row['warnings'][0]}"
     if not row["is_read"]:
         yield f"no model reads what {row['cell']} changes"

@@ -199,11 +199,11 @@ class TestPastJobs:
         The run is scored; other models asked later are an analysis of it.
         """
         past = harness.import_histories(months / "before", into=tmp_path / "past")
-        first = harness.backtest(past.run, ["nearest"])
+        first = harness.backtest(past.run, ["scaling"])
         second = harness.backtest(tmp_path / "past", ["ernest"])
 
         assert first.path == past.run.path
-        assert set(first.scores.model) == {"nearest"}
+        assert set(first.scores.model) == {"scaling"}
         assert set(second.scores.model) == {"ernest"}
         assert second.path.parent.parent == first.path
 

@@ -20,7 +20,7 @@ from tests.catalog.month import make_month
 
 pytestmark = pytest.mark.process
 
-BASELINES = ("ernest", "nearest")
+BASELINES = ("ernest", "scaling")
 # What is said of jobs that cannot be used, by what became of them.
 REASONS = {
     "failed": "the job ended as FAILED",

@@ -65,7 +65,7 @@ def offers(*words):
         (["predict", "RUN", "--model", "whatif-m"], ["whatif-mr2"]),
         (["predict", "RUN", "--model", "whatif,ern"], ["whatif,ernest"]),
         (["ask", "RUN", "--model", "pro"], ["prophet"]),
-        (["backtest", "RUN", "--model", "near"], ["nearest"]),
+        (["backtest", "RUN", "--model", "scal"], ["scaling"]),
         (["tune", "RUN", "--judge", "ptc-w"], ["ptc-wave"]),
         (["tune", "RUN", "--workload", "tera"], ["terasort"]),
         (["hardware", "fit", "RUN", "--workload", "sort,df"], ["sort,dfsio"]),

@@ -17,7 +17,7 @@ name: n
 question: q
 cluster: {hosts: [a, b]}
 workloads: [{name: terasort, input: [16 MiB, 32 MiB, 96 MiB, 128 MiB]}]
-predict: {models: [ernest, nearest], profile_on: {input: [16 MiB, 96 MiB]}}
+predict: {models: [ernest, scaling], profile_on: {input: [16 MiB, 96 MiB]}}
 """
 CONTROLS = "[{name: dfsio, input: 8 MiB}, {name: sleep, input: 19200 B}, "
 

@@ -41,7 +41,7 @@ def nights(changes=None, *, count=NIGHTS, noise=0.02, seed=1):
             add("measured", 10.0 + 3 * place, quantity="job_s", **names)
             add("measured", 4.0 + place, quantity="map_main_s", **names)
             add("measured", 3.0 + place, quantity="reduce_rest_s", **names)
-            for model in ("whatif", "nearest"):
+            for model in ("whatif", "scaling"):
                 add("residual", 1.1, quantity="body_s", model=model, **names)
         for workload in CONTROLS:
             add("control", 12.0, workload=workload, cell=workload, quantity="job_s")

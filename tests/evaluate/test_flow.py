@@ -334,7 +334,7 @@ class TestPredict:
         assert len({p.code for p in answers}) == 1
         assert hashes == {*stored.profile_hashes().values()}
         assert {p.profile for p in answers if p.job_s is None} == {""}
-        assert len({model_code(name) for name in ("whatif", "prophet", "ernest", "nearest")}) == 4
+        assert len({model_code(name) for name in ("whatif", "prophet", "ernest", "scaling")}) == 4
 
 
 class TestMeasurements:

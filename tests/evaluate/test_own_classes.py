@@ -224,7 +224,7 @@ class TestKinds:
         """
         A model of ours may be its base, as a workload may.
         """
-        model = "from harness.models.nearest import Nearest\nclass Mine(Nearest):\n    pass\n"
+        model = "from harness.models.scaling import Scaling\nclass Mine(Scaling):\n    pass\n"
 
         assert is_own_model(own(model))
         assert not is_own_model(own(WORKLOAD))

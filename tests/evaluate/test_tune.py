@@ -49,7 +49,7 @@ def test_the_judge_is_the_model_that_errs_least(basis):
     """
     Of those that read settings; where nothing was scored, What-If with the rules of Hadoop 3.
     """
-    errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01, "ernest": 0.02, "nearest": 0.03}
+    errors = {"whatif": 0.3, "prophet": 0.1, "mine": 0.01, "ernest": 0.02, "scaling": 0.03}
     judges = {model: Judge(model, error) for model, error in errors.items()}
 
     assert nearest_model(basis._replace(judges=judges)) == "prophet"

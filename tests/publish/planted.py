@@ -57,7 +57,7 @@ configuration:
   mapreduce.task.io.sort.factor: [3, 5, 10, 20]
   mapreduce.job.queuename: root.{QUEUES[0]}
 repeat: 2
-predict: {{models: [whatif, nearest], profile_on: {{mapreduce.task.io.sort.factor: [3, 10]}}}}
+predict: {{models: [whatif, scaling], profile_on: {{mapreduce.task.io.sort.factor: [3, 10]}}}}
 """
 
 

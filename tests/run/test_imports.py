@@ -540,7 +540,7 @@ class TestWhatIsRead:
         sizes = {trial.cell.workload.input_bytes for trial in imported.run.read_plan()}
         assert (imported.families[0]["scored"], min(sizes)) == (2, 16_777_335)
         predictions = imported.run.read_predictions()
-        for model in ("whatif-mr2", "ernest", "nearest"):
+        for model in ("whatif-mr2", "ernest", "scaling"):
             assert all(answer.job_s for answer in predictions[model])
         catalog = str(tmp_path / "catalog")
         assert main(["catalog", "add", str(case), "--catalog", catalog]) == 0
@@ -560,16 +560,16 @@ class TestWhatIsRead:
             path.write_bytes(data)
 
         run = import_jobs([done], target).run
-        backtest(run, ["whatif-mr2", "ernest", "nearest"])
+        backtest(run, ["whatif-mr2", "ernest", "scaling"])
 
         predictions = run.read_predictions()
         assert all(answer.not_applicable for answer in predictions["whatif-mr2"])
-        answers = predictions["ernest"] + predictions["nearest"]
+        answers = predictions["ernest"] + predictions["scaling"]
         assert {(answer.not_applicable, answer.body_s) for answer in answers} == {((), None)}
         assert all(answer.job_s == answer.published_s > 0 for answer in answers)
         assert "the whole job as the profiled jobs took it" in answers[0].warnings[-1]
         scored = [row for row in run.read_scores().scores if row.quantity == "job_s"]
-        assert {row.model for row in scored} == {"ernest", "nearest"}
+        assert {row.model for row in scored} == {"ernest", "scaling"}
 
     def test_size_of_what_reads_no_files(self, tmp_path, target):
         """
@@ -904,7 +904,7 @@ class TestBacktest:
         assert {name: each[0].job_s is not None for name, each in predictions.items()} == {
             "whatif": True, "whatif-printed": True, "whatif-mr2": True, "prophet": False,
             "ptc-wave": False, "ptc-closed": False, "spn-gc": False, "spn-gc-mr2": False,
-            "ernest": True, "nearest": True,
+            "ernest": True, "scaling": True,
         }  # fmt: skip
         assert all(each[0].not_applicable for each in predictions.values() if not each[0].job_s)
         quantities = {score.quantity for score in run.read_scores().scores}
@@ -945,7 +945,7 @@ class TestBacktest:
         Profiles, predictions and scores are what they were.
         """
         evaluation = Evaluation.of(import_jobs([done], target).run)
-        asked = asked_anew(evaluation.run, "ernest,nearest", [])
+        asked = asked_anew(evaluation.run, "ernest,scaling", [])
         evaluation = replace(evaluation, experiment=asked)
         evaluation.profile()
         evaluation.predict()

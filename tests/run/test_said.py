@@ -174,7 +174,7 @@ class TestAsking:
         name: small
         question: q
         workloads: [{name: terasort, input: [1 MiB, 2 MiB]}]
-        predict: {models: [whatif, nearest], profile_on: {input: [1 MiB]}}
+        predict: {models: [whatif, scaling], profile_on: {input: [1 MiB]}}
         """
         return Store(tmp_path).open_run(read_experiment(text, "a", ()), text)
 
@@ -195,7 +195,7 @@ class TestAsking:
         """
         for text in ("input=2 MiB", "input=[2 MiB]"):
             asked = asked_anew(stored, "", (text,))
-            assert asked.predict.models == ("whatif", "nearest")
+            assert asked.predict.models == ("whatif", "scaling")
             assert asked.predict.profile_on == {"input": (str(2 * MIB),)}
 
     def test_a_slip_is_refused_as_in_a_file(self, stored):
@@ -222,7 +222,7 @@ class TestAsking:
             "--profile-on",
             "harness import --profile-share makes another run of the same histories",
         )
-        assert asked_anew(run, "whatif,whatif,nearest", ()).predict.models == ("whatif", "nearest")
+        assert asked_anew(run, "whatif,whatif,scaling", ()).predict.models == ("whatif", "scaling")
         assert with_models(experiment, []).predict == experiment.predict
 
     def test_trials_are_used_as_is_asked(self, stored):

@@ -964,7 +964,7 @@ def _commit(session, run, state, history):
     return record
 
 
-MODELS = ["predict.models=[nearest, whatif]"]
+MODELS = ["predict.models=[scaling, whatif]"]
 
 
 class TestAskAgain:
@@ -985,7 +985,7 @@ class TestAskAgain:
 
         (stored,) = run.analyses()
         assert stored.id == analysis.run.id.lstrip(".")
-        assert sorted(stored.read_predictions()) == ["nearest", "whatif"]
+        assert sorted(stored.read_predictions()) == ["scaling", "whatif"]
         assert stored.read_manifest().analysis_of == run.id
         assert blind_refusals(stored, stored.trials().values()) != []
         assert (run.seal.path.read_bytes(), run.check_evidence()) == (sealed, True)

@@ -36,7 +36,7 @@ configuration:
   mapreduce.task.io.sort.factor: [3, 5, 10]
 repeat: 2
 predict:
-  models: [whatif-mr2, nearest]
+  models: [whatif-mr2, scaling]
   profile_on: {mapreduce.task.io.sort.factor: [3, 10]}
 """
 JOBS = 12  # more than ten: the order of names is not that of numbers
@@ -114,7 +114,7 @@ def test_a_trial_takes_the_sum_of_its_jobs(evaluation):
     answer = answers["whatif-mr2"]
     assert answer.job_s == pytest.approx((JOBS - 1) * answer.each_job_s)
     # The fit of one recorded job takes more for the starts of tasks than the job has.
-    whole = answers["nearest"]
+    whole = answers["scaling"]
     assert (whole.body_s, whole.job_s) == (None, pytest.approx((JOBS - 1) * whole.each_job_s))
     assert {"job_s", "each_job_s"} <= scored
 

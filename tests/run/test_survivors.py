@@ -102,7 +102,7 @@ def test_all_later_jobs_are_scored_by_their_times(survivors, tmp_path, capsys):
     book = Run(target).read_scores()
     assert len(book.measurements) == 4
     assert {row.quantity for row in book.scores} <= {"job_s", "published_s", "makespan_s", "sort_s"}
-    for model in ("whatif", "whatif-mr2", "ernest", "nearest"):
+    for model in ("whatif", "whatif-mr2", "ernest", "scaling"):
         tally = book.tally("cell", model=model)
         assert (tally.planned, tally.scored) == (2, 2), model
         assert stated(book)[model][0] > 0.4, model

@@ -275,6 +275,34 @@ class TestMetrics:
         assert [shown[name].value for name in names] == pytest.approx([0.6, 2.5, 0.9])
         assert {values(scored([(1, 3), (2, 4)]))[name] for name in names} == {None}
 
+    def test_times_that_differ_by_rounding_are_one(self):
+        """
+        Through them leads no line, whichever of both rows they are; nor have they an order.
+        """
+        names = [name for name in METRICS if name.startswith(("calibration", "robust", "recal"))]
+        last_bits = [70.0, 70.0 + 2**-46, 70.0 - 2**-46, 70.0, 70.0 + 2**-45, 70.0 * (1 + 9e-10)]
+        measured = [61.0, 70.0, 75.0, 82.0, 90.0, 99.0]
+        names += ["tau"]
+        model = scored(zip(last_bits, measured, strict=True), input="i")
+        known = scored(zip(measured, measured[::-1], strict=True), input="i", floor=0.0)
+        of_several_inputs = scored(zip(measured, measured[::-1], strict=True))
+
+        assert {name: METRICS[name].compute(model) for name in names} == dict.fromkeys(names)
+        assert METRICS["tau"].compute(known).value == -1.0
+        assert None not in [METRICS[name].compute(of_several_inputs) for name in names[:-1]]
+        same_measured = scored(zip(measured, last_bits, strict=True))
+        of_lines = [name for name in names if name.startswith("calibration")]
+        assert {METRICS[name].compute(same_measured) for name in of_lines} == {None}
+
+    def test_two_cells_of_one_time_have_no_slope(self):
+        """
+        By Theil and Sen: 3, 3.5 and 2.5 to the third one, whatever their last bits.
+        """
+        pairs = [(1.0, 2.0), (1.0 + 2**-50, 1.0), (3.0, 8.0), (1.0 - 2**-50, 3.0)]
+        slope = METRICS["robust_slope"].compute(scored(pairs)).value
+
+        assert slope == pytest.approx(3.0)
+
     def test_an_error_as_large_as_the_floor_lies_inside_it(self):
         """
         The median floor is that of the cells that have one.

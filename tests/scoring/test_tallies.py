@@ -214,7 +214,7 @@ class TestTally:
         ]
         answers = [
             prediction(model, cell, data.draw(st.floats(11.0, 90.0)))
-            for model in ("whatif", "nearest")
+            for model in ("whatif", "scaling")
             for cell in data.draw(st.sets(st.sampled_from(cells)))
         ]
 

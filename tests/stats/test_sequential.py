@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.stats.pairs import gap_noise, pair_tests
+from harness.base.stats.gaps import gap_noise, pair_tests
 from harness.base.stats.resampling import kept_cells
 from harness.base.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
 

@@ -28,7 +28,7 @@ from harness.tuning.optimizers import OPTIMIZERS, choose, derived, sort_buffer_m
 from harness.tuning.settings import COPIERS, SPLIT, SWITCH, Job, properties_of
 
 PROFILE = example_profile()
-MODELS_THAT_SEARCH = ("whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave", "nearest")
+MODELS_THAT_SEARCH = ("whatif", "whatif-printed", "whatif-mr2", "prophet", "ptc-wave", "scaling")
 
 
 def job(*, files=(128,) * 10, reduces=4, heap="-Xmx600m", compress=True, **config):
@@ -275,7 +275,7 @@ def test_a_model_that_no_setting_matters_to_changes_nothing():
     A search over one that knows of whole jobs alone.
     """
     of = job(files=(128,))
-    choice = choose("search", PROFILE, of, "nearest", evaluations=60)
+    choice = choose("search", PROFILE, of, "scaling", evaluations=60)
 
     assert set(choice.values) <= {SPLIT, "num_reduces", "reduce_slowstart"}
 

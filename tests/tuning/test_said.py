@@ -415,7 +415,7 @@ class TestAskedTable:
         """
         Each model in a line; phases of the job and of a task below.
         """
-        status, lines, err = said("ask", "--model", "whatif", "--model", "nearest")
+        status, lines, err = said("ask", "--model", "whatif", "--model", "scaling")
 
         assert status == 0
         assert "base: terasort sort.factor=" in err
@@ -439,7 +439,7 @@ class TestAskedTable:
         assert float(whatif[2]) > 0
         assert re.fullmatch(r"[a-z_]+_s, \d+ %", whatif[-1])
         heads = next(line for line in lines if "seconds of the job (of a task)" in line)
-        assert cells_of(heads) == ["base: seconds of the job (of a task)", "whatif", "nearest"]
+        assert cells_of(heads) == ["base: seconds of the job (of a task)", "whatif", "scaling"]
         frame = next(cells_of(line) for line in lines if line.strip().startswith("frame_s"))
         assert re.fullmatch(r"[\d.]+", frame[1])
         spill = next(cells_of(line) for line in lines if line.strip().startswith("spill_s"))

@@ -57,7 +57,7 @@ seed: 7
 trial_limit: 10 min
 trace: {trace}
 predict:
-  models: [{models}, ernest, nearest]   # harness list models
+  models: [{models}, ernest, scaling]   # harness list models
   profile_on: {{input: [{profiled}]}}
 """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -94,6 +95,13 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
     return Rows(("workload", "statistic", "value", "spread", "count", "source"), rows)
 
 
+question_option = click.option(
+    "--question",
+    metavar="QUESTION",
+    help="What is asked, such as '{nearer: [prophet, whatif]}' (default: what the run asks).",
+)
+
+
 @command("predict")
 @partial(run_argument, open_source=partial(open_evaluation, asks=True))
 @model_option(help="A model, in the place of the run's; repeatable.")
@@ -118,6 +126,7 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
     help="...which ran on the machine of A, for that of B (harness calibrate).",
 )
 @click.option("--strict", is_flag=True, help="Refuse costs that were measured on another machine.")
+@question_option
 @json_option
 def predict(
     evaluation: Evaluation,
@@ -126,6 +135,7 @@ def predict(
     origin: str | None,
     hardware: tuple[Path, Path] | None,
     strict: bool,
+    question: str | None,
     as_json: bool,
 ) -> None:
     """
@@ -148,6 +158,9 @@ def predict(
     experiment = evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, ",".join(models), profile_on)
+    if question is not None:
+        asked = replace(evaluation, experiment=experiment)
+        experiment = asked_of(asked, question).experiment
     profiles = None
     says = ""
     if bool(origin) != bool(hardware):
@@ -216,10 +229,10 @@ def shown_predictions(evaluation: Evaluation, answer: Predicted) -> Iterator[Par
 def _remarks(predictions: Sequence[Prediction]) -> Iterator[Note]:
     """Why models of the user's own have no answer, and what they warn of: once for each model."""
     from harness.core.reports.answer import model_warnings
-    from harness.models import MODELS
+    from harness.models import find
 
     models = {prediction.model for prediction in predictions}
-    own_models = models - set(MODELS)
+    own_models = {model for model in models if find(model) is None}
     reasons = dict[str, str]()
     for prediction in predictions:
         if prediction.model in own_models and prediction.not_applicable:
@@ -263,24 +276,39 @@ def _moved(
     return experiment.model_copy(update={"predict": predict}), profiles, says
 
 
+def asked_of(evaluation: Evaluation, text: str) -> Evaluation:
+    """*evaluation* with the question in *text* in the place of its own."""
+    from harness.core.experiment.question import read_question, with_question
+    from harness.core.scoring.claims import models_by_paper
+
+    models = evaluation.experiment.predict.models
+    asked = read_question(text, models, models_by_paper())
+    return replace(evaluation, experiment=with_question(evaluation.experiment, asked))
+
+
 @command("score")
 @run_argument
 @click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
+@question_option
 @json_option
-def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
+def score(evaluation: Evaluation, strict: bool, question: str | None, as_json: bool) -> None:
     """
     Score the sealed predictions of RUN, each beside the noise of its cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
-    That is also the status where no model has an answer for a cell that was measured.
+    That is also the status where no model has an answer for a cell that was measured.  A question
+    that was sealed with the predictions stays; of a run without one another may be asked.
 
     \b
     Example:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
+        harness score bundle --question '{nearer: [prophet, whatif]}'
     """
     from harness.core.reports.sections import make_document
 
+    if question is not None:
+        evaluation = asked_of(evaluation, question)
     with evaluation.run.output_lock():
         scores = evaluation.score(strict=strict)
     document = make_document(evaluation.report_data())

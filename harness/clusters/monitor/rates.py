@@ -29,7 +29,7 @@ from harness.clusters.host import Host, at_once
 from harness.clusters.monitor.probe import probe_jar
 from harness.clusters.survey import Devices, find_devices, find_on, here
 from harness.clusters.workloads.base import GPU
-from harness.models import MODELS
+from harness.models import find
 
 RATES = ("disk_read_bps", "disk_write_bps", "mem_read_bps", "mem_write_bps")
 CLASS = "mapreduce.harness.probe.Rates"
@@ -47,7 +47,8 @@ _EXPECTED_BPS = 2e8  # of a disk or a network without a limit: decides how much 
 
 def are_rates_required(models: Iterable[str]) -> bool:
     """Whether one of *models* cannot do without rates, or is a user's own: it may ask for them."""
-    return any(name not in MODELS or MODELS[name].required & set(RATES) for name in models)
+    registered_models = [find(name) for name in models]
+    return any(model is None or model.required & set(RATES) for model in registered_models)
 
 
 def measure_worker(cluster: Cluster, worker: Host) -> NodeRates:

@@ -22,7 +22,7 @@ from harness.base.stats.resampling import drawn_interval, prediction_interval
 from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
 from harness.core.evaluate.resolved import unknown_name_error
 from harness.core.scoring.score import predicted_times
-from harness.models import MODELS, Model
+from harness.models import Model, find
 from harness.models.frame import frame_s
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
 
@@ -64,6 +64,7 @@ def predict_cell(
             raise MissingStatistic("jobs of one kind", model=name, workload=workload)
         if body is None:
             body = predictor.predict(profile, *cell.model_inputs)
+            body = body.model_copy(update={"model": name})  # an earlier one, where a run has that
         if body.body_s is None and body.job_s is None:
             return body.model_copy(update={"cell": cell.id})
         return with_frame(body, body.body_s, cell, profile)
@@ -78,9 +79,10 @@ def find_model(model: str | Model) -> Model:
     """Give the *model*, or the one of that name; `DataError`: there is none."""
     if not isinstance(model, str):
         return model
-    if model not in MODELS:
+    found = find(model)
+    if found is None:
         raise unknown_name_error("model", model)
-    return MODELS[model]
+    return found
 
 
 def with_frame(
@@ -259,7 +261,7 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
     """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
     import numpy as np
 
-    predictor = MODELS[model] if isinstance(model, str) else model
+    predictor = find_model(model)
     inputs = inputs_of_profiled(jobs[0])
     try:
         body_s = predictor.predict(refit, *inputs).body_s or math.nan

@@ -18,7 +18,7 @@ from harness.core.evaluate import predict
 from harness.core.store import RawLogs, Run
 from harness.core.store.evidence import Chain
 from harness.core.store.seal import SEAL
-from harness.models import MODELS
+from harness.models import find
 
 # What a model runs of these packages is hashed with it.
 _PACKAGES = (
@@ -37,9 +37,10 @@ _SEALED_BY = re.compile(
 @cache
 def model_code(name: str) -> str:
     """SHA-256 of the sources that a model runs: its own, and what makes its inputs; or ``""``."""
-    if name not in MODELS:
+    model = find(name)
+    if model is None:
         return ""
-    modules = [type(MODELS[name]).__module__, predict.__name__, resolved.__name__]
+    modules = [type(model).__module__, predict.__name__, resolved.__name__]
     digest = sha256()
     for module in modules:  # which grows meanwhile
         for value in vars(sys.modules[module]).values():

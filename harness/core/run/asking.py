@@ -14,7 +14,7 @@ from harness.core.evaluate.own_code import read_own_models
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment, Predict
 from harness.core.store import Run, new_analysis
-from harness.models import require_models
+from harness.models import present_name, require_models
 
 
 def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
@@ -23,6 +23,7 @@ def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
 
     `SpecError`: one is not known, or no model.
     """
+    names = [present_name(name) for name in names]
     own_code = read_own_models(names)
     require_models([name for name in names if name not in own_code], "models")
     model_names = [own_code[name].name if name in own_code else name for name in names]
@@ -32,6 +33,13 @@ def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
         "code": experiment.predict.code | code,
     }
     predict = experiment.predict.model_copy(update=changes)
+    return experiment.model_copy(update={"predict": predict})
+
+
+def with_present_names(experiment: Experiment) -> Experiment:
+    """*experiment* with each model by its present name, as older runs have earlier ones."""
+    names = dict.fromkeys(map(present_name, experiment.predict.models))
+    predict = experiment.predict.model_copy(update={"models": tuple(names)})
     return experiment.model_copy(update={"predict": predict})
 
 
@@ -47,6 +55,7 @@ def analyse(
     nothing is left where it fails.
     """
     plan = [with_use(trial, experiment.predict) for trial in run.measured.read_plan()]
+    experiment = with_present_names(experiment)
     with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
         if profiles is None and not evaluation.has_traces:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -42,7 +42,7 @@ class ExperimentFile:
     @cached_property
     def experiment(self) -> Experiment:
         """The experiment, with the tracing that its provider gives; `SpecError` has all errors."""
-        names = known_names(self._read_own)
+        names = replace(known_names(self._read_own), note=self._note)
         experiment = read_experiment(self.text, self.source, self.overrides, known=names)
         cells = resolve_cells(expand(experiment)).values()
         refuse_cells(cells, cluster_refusals, self.source, self.text)
@@ -66,6 +66,9 @@ class ExperimentFile:
     def concealed(self) -> str:
         """Text of the file with digests in the place of secrets."""
         return concealed_text(self.text, self.source, user_secrets())
+
+    def _note(self, text: str) -> None:
+        self.console.say(f"note: {text}")
 
     def _read_own(self, path: str, is_option: bool) -> OwnCode:  # noqa: FBT001
         """Read a user's code, whose path is relative to the file, or in an option to here."""

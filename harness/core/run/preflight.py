@@ -39,7 +39,8 @@ from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.run import Console
 from harness.core.run.secrets import user_secrets
-from harness.models import MODELS
+from harness.core.scoring.claims import models_by_paper
+from harness.models import EARLIER_NAMES, MODELS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)
@@ -79,6 +80,8 @@ def known_names(find: Callable[[str, bool], OwnCode] | None = None) -> KnownName
         extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
         required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
         own=read if find else None,
+        papers=models_by_paper(),
+        renamed=EARLIER_NAMES,
     )
 
 

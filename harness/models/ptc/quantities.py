@@ -18,8 +18,8 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.profile import Profile
 from harness.models.adapter import around_tasks_s, cell_inputs, pick, profile_number
 from harness.models.checks import check_number, count_field, number_field, range_error
-from harness.models.nearest import nearest_cell
 from harness.models.ptc.equations import TIMES, Waves, evaluate_waves, read_known
+from harness.models.scaling import nearest_cell
 from harness.models.whatif.inputs import side_costs
 from harness.models.whatif.model import AFTER_SHUFFLE
 

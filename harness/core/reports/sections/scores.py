@@ -31,7 +31,7 @@ _TIMES_NOTE = (
     " Job: every model's body with the same frame, that of the profile. Frame: its share of the"
     " measured jobs. As published: the paper's own formula against the measured job. These rows are"
     " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
-    " of it, ernest and nearest learn whole jobs."
+    " of it, ernest and scaling learn whole jobs."
 )
 # What a pair with the model of the smallest error says of the other one.
 _VERDICTS = {"nearer": "farther", "equal": "equally near", "undecided": "undecided"}

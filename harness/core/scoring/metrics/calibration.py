@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _LARGEST_LOGARITHM = 700.0
 _WITHIN_NOISE = 1.96  # standard deviations that two times lie apart at most, 95 % of the time
 _VALUE_AND_ENDS = ("value", "low", "high")
-_SMALLEST = 1e-12  # as a share of the largest time, or square of one: what rounding leaves
+_SMALLEST = 1e-12  # as a share of the largest square of a time: what rounding leaves
+_ROUNDING = 1e-9  # as a share of the largest time: times that lie no farther apart are one
 
 
 class Lines(NamedTuple):
@@ -57,6 +58,23 @@ def calibration(predicted: Numbers, measured: Numbers, kept: Masks) -> Lines:
     return Lines(slopes, intercepts, slopes * xy / np.where(is_line, yy, np.nan))
 
 
+def _are_one_time(times_s: Numbers) -> bool:
+    """Whether *times_s* differ by rounding alone: a line through them is none."""
+    return bool(times_s.max() - times_s.min() <= _ROUNDING * abs(times_s).max())
+
+
+def _without_rounding(times_s: Numbers) -> Numbers:
+    """*times_s*, of which those that differ by rounding alone are the same number."""
+    import numpy as np
+
+    order = np.argsort(times_s)
+    ascending_s = times_s[order]
+    is_next = np.diff(ascending_s, prepend=-np.inf) > _ROUNDING * abs(times_s).max()
+    one_time_each = times_s.copy()
+    one_time_each[order] = ascending_s[is_next][np.cumsum(is_next) - 1]
+    return one_time_each
+
+
 def number_of_line(
     name: str, scores: Sequence[Score], *, logarithmic: bool = False
 ) -> MetricValue | None:
@@ -64,7 +82,7 @@ def number_of_line(
     The number of that *name* of the line through all cells, with its 95 % interval from six on.
 
     With *logarithmic* the line goes through the logarithms of the times, and the intercept is given
-    as the factor that it means.
+    as the factor that it means.  `None` where predicted or measured times differ by rounding alone.
     """
     import numpy as np
 
@@ -74,6 +92,8 @@ def number_of_line(
     scores = sorted(scores, key=lambda score: (score.predicted_s, score.measured_s))
     predicted = np.asarray([score.predicted_s for score in scores])
     measured = np.asarray([score.measured_s for score in scores])
+    if _are_one_time(predicted) or _are_one_time(measured):
+        return None
     if logarithmic:
         if predicted.min() <= 0:
             return None
@@ -117,11 +137,13 @@ def robust_number(name: str, scores: Sequence[Score]) -> MetricValue | None:
 
     from scipy.stats import theilslopes
 
-    predicted_s = [score.predicted_s for score in scores]
-    if scores[0].level != "job" or len(scores) < 3 or len(set(predicted_s)) < 2:
+    predicted_s = np.asarray([score.predicted_s for score in scores])
+    if scores[0].level != "job" or len(scores) < 3 or _are_one_time(predicted_s):
         return None
     with np.errstate(invalid="ignore"):  # the spread of few slopes, which is not used
-        line = theilslopes([score.measured_s for score in scores], predicted_s)
+        # Two cells of one predicted time have no slope between them.
+        measured_s = [score.measured_s for score in scores]
+        line = theilslopes(measured_s, _without_rounding(predicted_s))
     return MetricValue(value=float(getattr(line, name)))
 
 
@@ -140,14 +162,14 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     predicted = np.asarray([score.predicted_s for score in scores])
     measured = np.asarray([score.measured_s for score in scores])
     labels, groups = np.unique([score.input or score.cell for score in scores], return_inverse=True)
-    if scores[0].level != "job":
+    if scores[0].level != "job" or _are_one_time(predicted):
         return None
     lines = calibration(predicted, measured, groups != np.arange(len(labels))[:, None])
     corrected = lines.intercept[groups] + lines.slope[groups] * predicted
     errors = (np.abs(corrected - measured) / measured).tolist()
     if not np.isfinite(errors).all():
         return None
-    low, high = mean_interval(errors, [score.input for score in scores])
+    low, high = mean_interval(errors)
     return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 
@@ -173,7 +195,7 @@ def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:
     tied = np.abs(apart_s) <= _WITHIN_NOISE * np.hypot(noise_s[first], noise_s[second])
     measured_signs = np.where(tied, 0.0, np.sign(apart_s))
     predicted_apart_s = predicted_s[first] - predicted_s[second]
-    same = np.abs(predicted_apart_s) <= _SMALLEST * predicted_s.max(initial=0)
+    same = np.abs(predicted_apart_s) <= _ROUNDING * predicted_s.max(initial=0)
     predicted_signs = np.where(same, 0.0, np.sign(predicted_apart_s))
     counts = np.abs(measured_signs).sum() * np.abs(predicted_signs).sum()
     if not counts:

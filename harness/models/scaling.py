@@ -37,10 +37,10 @@ ZERO_FACTOR = 1000.0
 _WHERE = "job, predicted or profiled"
 
 
-class Nearest:
+class Scaling:
     """The job time of the nearest profiled cell, by the input per slot."""
 
-    name = "nearest"
+    name = "scaling"
     description = "the nearest profiled cell's times, scaled by the input per slot"
     required = frozenset({"jobs"})
     evaluators: tuple[Evaluator, ...] = ()

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import MissingStatistic, ModelError
-from harness.models.nearest import NUMERIC, SWITCHES, ZERO_FACTOR, Nearest, cell_distance
+from harness.models.scaling import NUMERIC, SWITCHES, ZERO_FACTOR, Scaling, cell_distance
 from tests.models.profiled import cell_inputs, job, profile
 
-NEAREST = Nearest()
+SCALING = Scaling()
 sizes = st.integers(1, 2000)
 
 
@@ -21,7 +21,7 @@ def predict(*jobs, **fields):
     """
     Answer from these jobs.
     """
-    return NEAREST.predict(profile(*jobs), *cell_inputs(**fields))
+    return SCALING.predict(profile(*jobs), *cell_inputs(**fields))
 
 
 def chosen(*jobs, **fields):
@@ -190,7 +190,7 @@ class TestRefuses:
         """
         config, cluster, size = cell_inputs()
         with pytest.raises(ModelError, match="num_splits = 0"):
-            NEAREST.predict(
+            SCALING.predict(
                 profile(job()), config, cluster, size.model_copy(update={"num_splits": 0})
             )
 
