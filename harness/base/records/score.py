@@ -31,7 +31,7 @@ class Measurement(Record):
     lies in the range that was profiled.  *disturbed* repeats the mark of the trial; a disturbed
     trial is scored like any other.  *input* names what the cell reads, workload and size: cells of
     one input vary together (nothing: not known).  *start* names the start of the cluster.
-    *of_profile* names the parts of the frame that the trial does not show itself: its `body_s`
+    *of_profile* names the starts and ends of JVMs that the trial does not show itself: its `body_s`
     rests on the profile's.
     """
 
