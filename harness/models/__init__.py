@@ -56,7 +56,11 @@ MODELS: dict[str, Model] = {
     for model in (
         WhatIf("whatif", "engine", "Herodotou's 94 equations (CS-2011-05), as his engine has them"),
         WhatIf("whatif-printed", "paper", "the same equations as printed: full spills, no waves"),
-        WhatIf("whatif-mr2", "mr2", "the same equations with the mechanisms of Hadoop 3"),
+        WhatIf(
+            "whatif-mr2",
+            "mr2",
+            "the same with Hadoop 3's mechanisms, and our law of combiners",
+        ),
         Prophet(),
         PTC("ptc-wave", "wave", "MRTuner's producer-transporter-consumer, from wave to wave"),
         PTC("ptc-closed", "closed", "MRTuner's producer-transporter-consumer, closed form"),

@@ -27,6 +27,9 @@ from harness.models.whatif.inputs import Config, Statistics, side_costs
 # Start and end of a task's JVM: in the published time, and in the frame of the body.
 AROUND_TASKS = ("setup_cpu_s", "cleanup_cpu_s")
 
+# The law of combiners (errata W42): ours, and `whatif-mr2`'s alone.
+_COMBINE_LAW = ("records_per_combine", "combine_bytes_exponent", "combine_records_exponent")
+
 _STATISTICS = frozenset(field.name for field in fields(Statistics))
 _CONFIG = tuple(field.name for field in fields(Config))
 
@@ -61,6 +64,18 @@ def inputs_of_cell(
     """What-If's statistics, costs, configuration and cluster of one cell, for `evaluate`."""
     config = config_of_cell(configuration, cluster, job_input)
     return *inputs_of_profile(profile), config, all_slots(cluster)
+
+
+def published_inputs_of_cell(
+    profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
+) -> CellInputs:
+    """
+    The same for models of other papers: a combiner leaves the share of all spills that it left.
+
+    The law of what it leaves is none of theirs; only the model that is named for it has it.
+    """
+    inputs = inputs_of_cell(profile, configuration, cluster, job_input)
+    return leave_out(inputs[0], _COMBINE_LAW), *inputs[1:]
 
 
 def inputs_of_profile(profile: Profile) -> ProfileInputs:

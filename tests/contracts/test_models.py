@@ -16,6 +16,7 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput, Predic
 from harness.core.evaluate.contract import model_complaints
 from harness.models import MODELS
 from tests.contracts.profiles import MIB, NAMES, profile_of
+from tests.models.profiled import cell_inputs
 
 costs = st.floats(1e-10, 1e-6)
 # Each of their answers takes 2,000 runs of a net: hundreds of answers take seconds.
@@ -71,6 +72,33 @@ def test_times_are_finite_and_not_negative(name, cost, cell):
     assert answer.body_s > 0
     assert answer.published_s > 0
     assert all(math.isfinite(s) and s >= 0 for s in seconds(answer) if s is not None)
+
+
+def test_the_law_of_combiners_is_of_the_model_that_is_named_for_it(name):
+    """
+    Who knows how what a combiner leaves grows answers as if he did not, but for What-If under
+    mr2 rules, alone or over many cells: no other model has an equation for it.
+    """
+    exponents = {"combine_bytes_exponent": 0.0, "combine_records_exponent": 0.0}
+    shares = {"combine_bytes_selectivity": 0.3, "combine_records_selectivity": 0.3}
+    without_law = profile_of(without=("records_per_combine", *exponents))
+    with_law = profile_of()
+    profiles = []
+    for values in (shares, shares | exponents | {"records_per_combine": 1000.0}):
+        some = with_law if len(values) > 2 else without_law
+        changed = {
+            key: with_law.statistics[key].model_copy(update={"value": value})
+            for key, value in values.items()
+        }
+        profiles.append(some.model_copy(update={"statistics": some.statistics | changed}))
+    cell = cell_inputs(num_reduces=2, use_combiner=True, sort_buffer_mb=2)
+
+    bodies_s = [MODELS[name].predict(some, *cell).body_s for some in profiles]
+    assert (bodies_s[0] != bodies_s[1]) == (name == "whatif-mr2")
+    if of_fields := getattr(MODELS[name], "bodies", None):
+        fields = {"num_maps": np.array([8]), "split_bytes": np.array([16.0 * MIB])}
+        grids = [of_fields(some, cell, fields).tolist() for some in profiles]
+        assert (grids[0] != grids[1]) == (name == "whatif-mr2")
 
 
 @settings(max_examples=15)

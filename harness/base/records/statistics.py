@@ -356,7 +356,7 @@ _DATAFLOW = (
         kind="dataflow",
         unit="record",
         side="map",
-        equation="whatif, errata W42; prophet, errata P36",
+        equation="whatif, errata W42",
         text="records of a spill for which both shares of the combiner hold",
     ),
     StatisticRow(
@@ -364,7 +364,7 @@ _DATAFLOW = (
         kind="dataflow",
         unit="",
         side="map",
-        equation="whatif, errata W42; prophet, errata P36",
+        equation="whatif, errata W42",
         text="power of the records that a combiner sees, with which those that it leaves grow",
     ),
     StatisticRow(
@@ -372,7 +372,7 @@ _DATAFLOW = (
         kind="dataflow",
         unit="",
         side="map",
-        equation="whatif, errata W42; prophet, errata P36",
+        equation="whatif, errata W42",
         text="power of the records that a combiner sees, with which the bytes that it leaves grow",
     ),
     StatisticRow(

@@ -13,7 +13,7 @@ from typing import Any
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, Statistic
 from harness.base.records.statistics import TASK_TIMES, compressed_name
-from harness.models.adapter import cell_inputs, inputs_of_cell, leave_out, pick
+from harness.models.adapter import cell_inputs, leave_out, pick, published_inputs_of_cell
 from harness.models.checks import check_number, require_statistics
 from harness.models.prophet.map_spill import map_and_spill, waiting_for_spill_s
 from harness.models.prophet.shuffle import (
@@ -202,13 +202,7 @@ class View:
 
     def map_side(self, map_flow: Dataflow, job: Job) -> dict[str, Any]:
         """Fields of section 4 for the map tasks of the cell."""
-        lists = self.machine_lists()
-        if m.has_combine_law(job):  # for spills of this cell
-            spill_records = m.spill_flow(map_flow, job)["records_per_spill"]
-            bytes_share, _ = m.combined_shares(spill_records, job)
-            share = float(bytes_share * job.ratio)
-            lists["combine_bytes_selectivity"] = [share] * len(lists["map_s_per_record"])
-        return vars(map_flow) | vars(job.config) | lists
+        return vars(map_flow) | vars(job.config) | self.machine_lists()
 
 
 def _answer_shuffle(case: CaseInput) -> dict[str, Any]:
@@ -259,7 +253,8 @@ class Prophet:
         """
         view = View(profile, configuration)
         view.require_statistics()
-        statistics, costs, config, _ = inputs_of_cell(profile, configuration, cluster, job_input)
+        inputs = published_inputs_of_cell(profile, configuration, cluster, job_input)
+        statistics, costs, config, _ = inputs
         job, map_costs, reduce_costs = read_job(statistics, costs, config, ANY_CLUSTER, "mr2")
         map_flow = m.map_flow(job)
         side = None

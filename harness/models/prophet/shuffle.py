@@ -107,7 +107,6 @@ class Setting:
     ratio: float
     combine_bytes_selectivity: float
     combine_records_selectivity: float
-    combine_exponents: tuple[float, float] | None
     costs: ShuffleCosts
 
     def copy_s(self, segment: Segment) -> float:
@@ -121,24 +120,18 @@ class Setting:
         size = segment.compressed_bytes
         return size * self.costs.network_s_per_byte + size * store_s_per_byte
 
-    def memory_merge_s(self, compressed_bytes: float, records: float, outputs: int) -> float:
-        """MEMMERGE of a batch of so many map *outputs* [s]."""
+    def memory_merge_s(self, compressed_bytes: float, records: float) -> float:
+        """MEMMERGE of a batch [s]."""
         costs = self.costs
-        written_bytes, _ = self.merged_file(compressed_bytes, records, outputs)
+        written_bytes, _ = self.merged_file(compressed_bytes, records)
         return (
             records * (costs.merge_cpu_s_per_record + costs.combine_cpu_s_per_record)
             + written_bytes / self.ratio * costs.map_output_compress_s_per_byte
             + written_bytes * costs.local_write_s_per_byte
         )
 
-    def merged_file(self, compressed_bytes: float, records: float, outputs: int) -> File:
-        """MERGED: the file that a merge in memory writes; what is left grows by What-If's W42."""
-        if self.combine_exponents is not None:
-            bytes_exponent, records_exponent = self.combine_exponents
-            return (
-                compressed_bytes * outputs ** (bytes_exponent - 1),
-                records * outputs ** (records_exponent - 1),
-            )
+    def merged_file(self, compressed_bytes: float, records: float) -> File:
+        """MERGED: the file that a merge in memory writes."""
         return (
             compressed_bytes * self.combine_bytes_selectivity,
             records * self.combine_records_selectivity,
@@ -239,11 +232,6 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
     compressed = read_flag("map_output_compressed")
     records_selectivity = read_number("combine_records_selectivity", 1.0)
     bytes_selectivity = read_number("combine_bytes_selectivity", records_selectivity)
-    has_law = read_number("records_per_combine", 0.0) > 0
-    exponents = (
-        read_number("combine_bytes_exponent", 1.0, high=1.0),
-        read_number("combine_records_exponent", 1.0, high=1.0),
-    )
     ratio = read_number("map_output_compression_ratio", 1.0, above=True)
     used_costs = read_fields(ShuffleCosts, costs, WHERE)
     if not uses_combiner:
@@ -262,7 +250,6 @@ def read_setting(config: Mapping[str, Any], costs: Mapping[str, Any]) -> Setting
         ratio=ratio,
         combine_bytes_selectivity=bytes_selectivity,
         combine_records_selectivity=records_selectivity,
-        combine_exponents=exponents if uses_combiner and has_law else None,
         costs=ShuffleCosts(**used_costs),
     )
 
@@ -377,12 +364,12 @@ class _Mergers:
         setting = self.setting
         for _, size, records in direct:
             self._add_file((size, records), now)
-        for in_memory, size, records, outputs in batches:
-            merge_s = setting.memory_merge_s(size, records, outputs)
+        for in_memory, size, records, _ in batches:
+            merge_s = setting.memory_merge_s(size, records)
             self.memory_clock = max(now, self.memory_clock) + merge_s
             self.running.append((self.memory_clock, in_memory))
             self.memory_merges += 1
-            self._add_file(setting.merged_file(size, records, outputs), self.memory_clock)
+            self._add_file(setting.merged_file(size, records), self.memory_clock)
 
     def state_after(self, batches: Iterable[_Batch]) -> dict[str, Any]:
         """What the trace of a round shows of the mergers, its *batches* already stored."""

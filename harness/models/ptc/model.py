@@ -18,7 +18,7 @@ import numpy as np
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction, TaskSpan
 from harness.base.records.profile import Profile
-from harness.models.adapter import inputs_of_cell, leave_out, pick
+from harness.models.adapter import leave_out, pick, published_inputs_of_cell
 from harness.models.checks import Numbers, require_statistics
 from harness.models.ptc.equations import METHODS, first_copied_wave, ptc
 from harness.models.ptc.quantities import (
@@ -85,7 +85,9 @@ class PTC:
         self._require(profile, configuration)
         # What-If's tasks, no reduce input kept in memory; its shuffle and network are not used.
         nothing_kept = configuration.model_copy(update={"reduce_buffer_percent": 0.0})
-        tasks = evaluate(*inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2")
+        tasks = evaluate(
+            *published_inputs_of_cell(profile, nothing_kept, cluster, job_input), "mr2"
+        )
         task_warnings = [text for text in tasks["warnings"] if "network_s_per_byte" not in text]
         quantities, job_warnings = estimate_quantities(
             profile, configuration, cluster, job_input, tasks
@@ -128,7 +130,7 @@ class PTC:
         """`body_s` of *cell* with each of very many values of *fields*, arrays by name, in s."""
         configuration, cluster, job_input = cell
         self._require(profile, configuration)
-        statistics, costs, config, nodes = inputs_of_cell(profile, *cell)
+        statistics, costs, config, nodes = published_inputs_of_cell(profile, *cell)
         config |= {**fields, "reduce_buffer_percent": 0.0}
         names = ("map_task_s", "map_final_bytes", *AFTER_SHUFFLE)
         tasks = evaluate_grid(statistics, costs, config, nodes, "mr2", quantities=names)

@@ -147,7 +147,7 @@ class ObviousShuffle:
         self._record(done)
 
     def _merge(self, batch: _Batch) -> None:
-        content = batch.compressed_bytes, batch.records, len(batch.segments)
+        content = batch.compressed_bytes, batch.records
         self.T_m = max(self.T_c, self.T_m) + self.setting.memory_merge_s(*content)
         self.merging.append((self.T_m, batch.bytes))
         self.memory_merges += 1

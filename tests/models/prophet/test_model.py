@@ -257,24 +257,6 @@ class TestStatistics:
             "combine_records_selectivity", "combine_s_per_record", "spill_bytes_selectivity",
         )  # fmt: skip
 
-    @pytest.mark.parametrize("buffer_mb", [2, 100])
-    def test_combined_spills_are_those_of_the_cell(self, buffer_mb):
-        """
-        Where it is known how what a combiner leaves grows with what it sees, Prophet's maps leave
-        what What-If's do, not the share that spills of another size had.
-        """
-        some_profile = profile(
-            combine_s_per_record=1e-7, combine_records_selectivity=1e-3,
-            combine_bytes_selectivity=1e-3, spill_bytes_selectivity=1e-3,
-            records_per_combine=1e5, combine_bytes_exponent=0.0, combine_records_exponent=0.0,
-        )  # fmt: skip
-        settings = {"use_combiner": True, "sort_buffer_mb": buffer_mb}
-        dataflow = predict(some_profile, **settings).dataflow
-
-        assert dataflow["map_final_records"] == pytest.approx(100)
-        assert dataflow["map_final_bytes"] == pytest.approx(100 * 100)
-        assert dataflow["spill_file_bytes"] == pytest.approx(100 * 100)
-
     def test_compressed_cells_take_compressed_statistics(self):
         """
         Plain and compressed are kept apart, and one is not a substitute for the other.

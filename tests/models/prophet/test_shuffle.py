@@ -69,9 +69,6 @@ configs = st.builds(
     map_output_compressed=st.booleans(),
     map_output_compression_ratio=st.floats(0.1, 1),
     combine_records_selectivity=st.floats(0, 1),
-    records_per_combine=st.sampled_from([0, 1e5]),
-    combine_bytes_exponent=st.floats(0, 1),
-    combine_records_exponent=st.floats(0, 1),
 )
 
 
@@ -270,19 +267,3 @@ class TestGroups:
         """
         with pytest.raises(ModelError, match="not finite"):
             shuffle([group(mib=1e300)], config(), COSTS | {"network_s_per_byte": 1e10})
-
-
-def test_few_keys_leave_as_much_of_many_outputs_as_of_one():
-    """
-    Where a combiner leaves as many records of any number (exponent 0), merged files have them.
-    """
-    law = {"use_combiner": True, "records_per_combine": 1e5}
-    law |= {"combine_bytes_exponent": 0.0, "combine_records_exponent": 0.0}
-    one = group(mib=16.0)
-
-    result = shuffle([group(count=20, mib=16.0)], config(**law), COSTS)
-
-    assert result["memory_merges"] > 1
-    for size, records in result["disk_files"][: result["memory_merges"]]:
-        assert size == pytest.approx(one["segment_bytes"])
-        assert records == pytest.approx(one["segment_records"])
