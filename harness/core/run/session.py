@@ -132,7 +132,13 @@ class Session:
         return Preflight(self.experiment, cells, self.source, lambda: self.home, self.console)
 
     def decision(self) -> Decision | None:
-        """What the design can decide; `None` where no models are compared."""
+        """
+        What the design can decide; `None` where no models are compared.
+
+        `DataError`: the question is about a run that is not there.
+        """
+        if self.experiment.question.moved_since:
+            Store(self.results_dir).find(self.experiment.question.moved_since)
         return decision_of(self.experiment, expand(self.experiment), Store(self.results_dir))
 
     def plan(self) -> dict[str, Any]:
