@@ -151,7 +151,7 @@ class TestEveryCommand:
 
         gone = set(RENAMED) - {"--set", "--from", "--logs", "--models"}
         assert gone & set(options) == set()
-        assert options["--from"] == {"predict", "hardware ladder"}
+        assert options["--from"] == {"predict", "check", "hardware ladder"}
         assert options["--models"] == {"predict"}
         assert options["--models"] < options["--model"]
         assert options["--setting"] == {"ask", "tune job"}
