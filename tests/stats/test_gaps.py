@@ -117,7 +117,7 @@ class TestShownSizes:
         sizes = shown_sizes(np.full((2, 1), 0.02), np.full((2, 1), 1e5), error=0.05)
 
         assert sizes == pytest.approx([2.8016 * 0.2], rel=1e-3)
-        assert POWER_QUANTILE == pytest.approx(stdtrit(1e9, 0.8), abs=1e-4)
+        assert pytest.approx(stdtrit(1e9, 0.8), abs=1e-4) == POWER_QUANTILE
 
     def test_few_repeats_and_a_smaller_error_show_less(self):
         """
@@ -172,9 +172,7 @@ class TestChangesByHand:
         """
         variances, freedoms = np.full((2, 2), 2e-4), np.full((2, 2), 20.0)
         _, _, distinct, _ = change_tests(np.asarray([0.1, 0.045]), variances, freedoms, margin=0.02)
-        alone = change_tests(
-            np.asarray([0.045]), variances[:, :1], freedoms[:, :1], margin=0.02
-        )[2]
+        alone = change_tests(np.asarray([0.045]), variances[:, :1], freedoms[:, :1], margin=0.02)[2]
         first = change_tests(np.asarray([0.1]), variances[:, :1], freedoms[:, :1], margin=0.02)[2]
 
         assert distinct.tolist() == pytest.approx([2 * first[0], alone[0]])

@@ -137,9 +137,7 @@ def run_all(session: Session, as_json: bool, **options: Any) -> None:
     measured_run, failed = measure(session, **options)
     evaluation = Evaluation.of(measured_run)
     with measured_run.lock():
-        if not measured_run.seal.exists():  # where the order is blind, measuring has done it
-            evaluation.profile()
-            evaluation.predict()
+        session.seal(measured_run)  # where the order is blind, measuring has done it
         evaluation.score()
         paths, document = evaluation.report()
     present(document, as_json=as_json)
