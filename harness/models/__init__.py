@@ -34,8 +34,9 @@ class Model(Protocol):
     `description` is one line for `harness list models`.  `required` names the statistics and costs
     without which `predict` raises `MissingStatistic`; a map-only job needs fewer.  `evaluators`
     answer the test vectors of the model; models that share vectors share the tuple.  `predict`
-    gives a body and what was published, and leaves the frame to `harness.models.frame`.  It is
-    pure: no file, no clock, no global random state; it leaves `Prediction.cell` to the caller.
+    gives one whole job, or a body to which the frame of `harness.models.frame` is lent, and what
+    was published.  It is pure: no file, no clock, no global random state; it leaves
+    `Prediction.cell` to the caller.
     """
 
     name: str

@@ -39,6 +39,7 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput, Predic
 from harness.base.records.profile import Profile
 from harness.base.units import MIB
 from harness.models.checks import check_number
+from harness.models.frame import whole_job
 from harness.models.scaling import measured_times, require_jobs, slots_in_use
 from harness.models.vectors import Evaluator
 
@@ -63,7 +64,6 @@ class Ernest:
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
         """Job time for one cell."""
-        del configuration  # not a feature
         jobs = require_jobs(profile, self.name)
         machines = slots_in_use(cluster.map_slots, job_input.num_splits)
         cell_features = features(job_input.input_bytes, machines)
@@ -82,10 +82,14 @@ class Ernest:
         terms = (coefficients * cell_features).tolist()
         if at_bound := [FEATURES[column] for column in columns if coefficients[column] == 0]:
             warnings.append(f"{', '.join(at_bound)}: at bound, coefficient 0")
+        body_s = math.fsum(terms) if bodies else None
+        # The configuration is no feature: it decides on the frame alone.
+        inputs = (configuration, cluster, job_input)
+        job_s, whole_warnings = whole_job(float(published), body_s, profile, inputs)
         return Prediction(
             model=self.name,
-            body_s=math.fsum(terms) if bodies else None,
-            job_s=float(published),
+            body_s=body_s,
+            job_s=job_s,
             published_s=float(published),
             phases=dict(zip(TERMS, terms, strict=True)),
             dataflow={
@@ -93,7 +97,7 @@ class Ernest:
                 **dict(zip(COEFFICIENTS, coefficients.tolist(), strict=True)),
                 "fit_residual_s": float(np.sqrt(np.mean(residuals**2))),  # root mean square
             },
-            warnings=tuple(warnings),
+            warnings=(*warnings, *whole_warnings),
         )
 
 

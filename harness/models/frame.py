@@ -1,9 +1,10 @@
 """
-The frame of a job: what passes around its tasks, in seconds, the same for every model.
+The frame of a job: what passes around its tasks, in seconds, the same for all that have none.
 
-A model that is granted start-up would win over one that is not: so each predicts a body, and
-`frame_s` adds its parts to all, as ``docs/models/README.md``, section 9, counts them.  Where slow
-start lets reduces start before the last wave of maps, the first wave's start passes beside maps.
+A model that is granted start-up would win over one that is not: so whatever predicts a body is lent
+the frame, whose parts `frame_s` adds to all of them, as ``docs/models/README.md``, section 9,
+counts them.  Where slow start lets reduces start before the last wave of maps, the first wave's
+start passes beside maps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from harness.base.errors import MissingStatistic
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
-from harness.base.records.profile import FRAME, Statistic
+from harness.base.records.profile import FRAME, Profile, Statistic
 from harness.models.checks import check_count, check_number
 
 # Seen only where jobs have more tasks than slots, or reduces that start behind all maps.
@@ -86,3 +87,26 @@ def frame_s(
         if count and name in frame
     )
     return seconds, tuple(f"no job shows a {name}: the frame takes it as 0" for name in absent)
+
+
+def whole_job(
+    job_s: float | None,
+    body_s: float | None,
+    profile: Profile,
+    inputs: tuple[JobConfig, Cluster, JobInput],
+) -> tuple[float | None, tuple[str, ...]]:
+    """
+    What a model of bodies gives as a whole job: *job_s* where no frame can be lent, with a warning.
+
+    That is where the body is not known, *body_s* is `None`, or a part of the frame; elsewhere the
+    job is left to the frame: `None`, and no warning.
+    """
+    try:
+        frame_s(profile.frame, *inputs)
+        missing: tuple[str, ...] = ("body_s",) if body_s is None else ()
+    except MissingStatistic as error:
+        missing = error.names
+    if not missing:
+        return None, ()
+    reason = f"the whole job as the profiled jobs took it: {', '.join(missing)} is not known"
+    return job_s, (reason,)

@@ -28,6 +28,7 @@ from harness.base.errors import MissingStatistic
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, ProfiledJob
 from harness.models.checks import check_count, check_number
+from harness.models.frame import whole_job
 from harness.models.vectors import Evaluator
 
 SWITCHES = tuple(name for name, field in JobConfig.model_fields.items() if field.annotation is bool)
@@ -65,15 +66,17 @@ class Scaling:
             per_reduce_factor = growth * like.configuration.num_reduces / num_reduces
         body_s = _scaled(measured_times(repeats, "body_s"), per_slot_factor)
         published_s = _scaled(measured_times(repeats, "job_s"), per_slot_factor)
+        inputs = (configuration, cluster, job_input)
+        job_s, warnings = whole_job(published_s, body_s, profile, inputs)
         return Prediction(
             model=self.name,
             body_s=body_s,
-            job_s=published_s,
+            job_s=job_s,
             published_s=published_s,
             map_task_s=_scaled([job.map_task_s for job in repeats], per_map_factor),
             reduce_task_s=_scaled([job.reduce_task_s for job in repeats], per_reduce_factor),
             dataflow={"input_per_slot_factor": per_slot_factor, "distance": distance},
-            warnings=(f"scaled from cell {cell}",),
+            warnings=(f"scaled from cell {cell}", *warnings),
         )
 
 

@@ -98,8 +98,7 @@ def publish(
     Without a *division* it is that whose rules are met.  `DataError`: a run lacks something, or a
     name that is not for the public would be in the bundle; nothing is there then.
     """
-    _refuse_existing(folder)
-    people = authors or crate.NOBODY
+    refuse_existing(folder)
     evaluations = [*map(complete_evaluation, runs)]
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
@@ -115,33 +114,72 @@ def publish(
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
             write_tables(evaluations, scratch / "data", clean)
-            without_pdf = _write_reports(evaluations, claim, scratch, clean, level)
             _write(scratch / "system.json", clean(json_bytes(system_document(runs)).decode()))
             _write(scratch / "disclosure.md", clean(disclosure(runs)))
-            _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
-            rules_check = check(scratch)
-            claimed = division or rules_check.division
-            if claimed == "closed" and rules_check.unmet:
-                unmet = rules_check.unmet.values()
-                what = "\n  ".join(["the closed division is not met:", *unmet])
-                raise DataError(what, where=folder.name, fix="publish it as open: --division open")
-            _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
-            _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
-            _refuse_private(pseudonyms, scratch, folder.name)
-            _write(scratch / "CITATION.cff", crate.citation(claim, people, licence))
-            metadata = crate.crate(claim, people, licence, bundle_hashes(scratch), scratch)
-            _write(scratch / "ro-crate-metadata.json", metadata)
-            write_sums(scratch)
-            result = pack(scratch, scratch / ".packed") if is_packed else scratch
-            sync_tree(result)
-            _refuse_existing(folder)  # another one may have made it meanwhile
-            rename_durably(result, folder.absolute())
+            published = write_rest(
+                evaluations,
+                claim,
+                scratch,
+                clean=clean,
+                level=level,
+                division=division,
+                authors=authors or crate.NOBODY,
+                licence=licence,
+                pseudonyms=pseudonyms,
+            )
+            move_into_place(scratch, folder, is_packed=is_packed)
         finally:
             remove_tree(scratch)
-    return Published(claim, rules_check.model_copy(update={"claimed": claimed}), without_pdf)
+    return published
 
 
-def _refuse_existing(folder: Path) -> None:
+def write_rest(
+    evaluations: Sequence[Evaluation],
+    claim: Claim,
+    scratch: Path,
+    *,
+    clean: Callable[[str], str],
+    level: str,
+    division: str | None,
+    authors: Sequence[crate.Author],
+    licence: str,
+    pseudonyms: Pseudonyms | None = None,
+) -> Published:
+    """
+    Write what follows from the runs, tables and disclosure of the bundle *scratch*.
+
+    `DataError`: the closed *division* is not met, or a name that *pseudonyms* know would be there.
+    """
+    without_pdf = _write_reports(evaluations, claim, scratch, clean, level)
+    _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
+    rules_check = check(scratch)
+    claimed = division or rules_check.division
+    if claimed == "closed" and rules_check.unmet:
+        what = "\n  ".join(["the closed division is not met:", *rules_check.unmet.values()])
+        fix = "publish it as open: --division open"
+        raise DataError(what, where=scratch.name.strip("."), fix=fix)
+    _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
+    _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
+    if pseudonyms is not None:
+        _refuse_private(pseudonyms, scratch, scratch.name.strip("."))
+    _write(scratch / "CITATION.cff", crate.citation(claim, authors, licence))
+    metadata = crate.crate(claim, authors, licence, bundle_hashes(scratch), scratch)
+    _write(scratch / "ro-crate-metadata.json", metadata)
+    write_sums(scratch)
+    checked = rules_check.model_copy(update={"claimed": claimed})
+    return Published(claim, checked, without_pdf)
+
+
+def move_into_place(scratch: Path, folder: Path, *, is_packed: bool) -> None:
+    """Let the bundle *scratch* appear as *folder*, packed if *is_packed*, in one step."""
+    result = pack(scratch, scratch / ".packed") if is_packed else scratch
+    sync_tree(result)
+    refuse_existing(folder)  # another one may have made it meanwhile
+    rename_durably(result, folder.absolute())
+
+
+def refuse_existing(folder: Path) -> None:
+    """`SpecError` where *folder* is there already."""
     if folder.exists():
         fix = "name a folder that is not there: a bundle is made at once, or not at all"
         raise SpecError("the folder is there already", where=str(folder), fix=fix)

@@ -65,6 +65,20 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Make the bundle one file, with its sum, page, rules and a figure beside it.",
 )
+@click.option(
+    "--again",
+    "earlier",
+    type=click.Path(path_type=Path),
+    metavar="BUNDLE",
+    help="Score the runs of a bundle anew, and publish them again.",
+)
+@click.option(
+    "--question",
+    "asked",
+    multiple=True,
+    metavar="EXPERIMENT=QUESTION",
+    help="With --again: what is asked of the runs of an experiment afterwards; repeatable.",
+)
 @json_option
 def publish(
     names: tuple[str, ...],
@@ -77,6 +91,8 @@ def publish(
     keep: tuple[str, ...],
     checked: Path | None,
     is_packed: bool,
+    earlier: Path | None,
+    asked: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """
@@ -92,13 +108,16 @@ def publish(
         harness publish 20261121T0323 -o bundle --licence CC-BY-4.0
         harness publish 20261121T0323 -o packed --pack
         harness publish --check bundle
+        harness publish --again bundle -o anew --question 'quick={how_far: whatif}'
     """
     _check_epoch()  # libraries read it when they are imported
     from harness.core.store import os_error_as_machine_error
     from harness.publish import bundle, crate
+    from harness.publish.again import publish_again
 
-    if (checked is None) == (not names):
-        raise click.UsageError("give one or more RUN and -o DIR, or --check BUNDLE")
+    if bool(names) + (checked is not None) + (earlier is not None) != 1:
+        what = "give one or more RUN and -o DIR, or --again BUNDLE -o DIR, or --check BUNDLE"
+        raise click.UsageError(what)
     if checked is not None:
         checked_rules = check_bundle(checked)
         rules = checked_rules.model_dump(mode="json")
@@ -113,16 +132,26 @@ def publish(
         with os_error_as_machine_error(authors):
             text = authors.read_text(encoding="utf-8", errors="replace")
         people = crate.read_authors(text, str(authors))
-    published = bundle.publish(
-        [open_evaluation(name, results_dir).run for name in names],
-        output,
-        level=evidence,
-        division=division,
-        authors=people,
-        licence=licence,
-        keep=keep,
-        is_packed=is_packed,
-    )
+    if earlier is not None:
+        published = publish_again(
+            earlier,
+            output,
+            questions=questions_of(asked),
+            authors=people,
+            licence=licence,
+            is_packed=is_packed,
+        )
+    else:
+        published = bundle.publish(
+            [open_evaluation(name, results_dir).run for name in names],
+            output,
+            level=evidence,
+            division=division,
+            authors=people,
+            licence=licence,
+            keep=keep,
+            is_packed=is_packed,
+        )
     answer = {
         "bundle": output,
         "claim": published.claim.lines,
@@ -131,6 +160,18 @@ def publish(
     }
     present(answer, shown_bundle(published, output, is_packed=is_packed), as_json=as_json)
     return int(not published.check.is_met)
+
+
+def questions_of(asked: Sequence[str]) -> dict[str, str]:
+    """Questions by the experiment that they are asked of, from ``EXPERIMENT=QUESTION``."""
+    questions = {}
+    for text in asked:
+        name, separator, question = text.partition("=")
+        if not separator:
+            fix = "write one such as 'quick={how_far: whatif}'"
+            raise SpecError(f"'{text}' is no EXPERIMENT=QUESTION", where="--question", fix=fix)
+        questions[name] = question
+    return questions
 
 
 def shown_bundle(published: Published, folder: Path, *, is_packed: bool) -> Iterator[Part]:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError
+from harness.base.records.question import BEST, Answer, Question
 from harness.base.records.score import Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
 from harness.base.stats.sequential import LOOK_ERROR
@@ -24,8 +25,9 @@ from harness.base.text import excerpt, printable, without_formula
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
-from harness.core.scoring.comparisons import FAMILY_ERROR, FRAMED, MOST_FRAME
-from harness.core.scoring.score import LEVELS, frame_shares, predicted_times
+from harness.core.reports.answer import answer_sentence
+from harness.core.scoring.comparisons import FAMILY_ERROR
+from harness.core.scoring.score import LEVELS, predicted_times
 from harness.observe.storage.opener import Opener
 
 CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
@@ -38,7 +40,7 @@ _SCORED = (
     "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
     " i_accu covered_80 covered_90"
 )
-_COMPARED = "quantity speed better worse cells difference low high chance verdict"
+_COMPARED = "quantity speed better worse family cells difference low high chance verdict"
 # Fields of records that have another name here.
 _FIELDS = {"rung": "level", "predicted": "predicted_s", "measured": "measured_s",
            "i_accu": "i_accu_percent"}  # fmt: skip
@@ -82,6 +84,7 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         "hardware": hardware_of(evaluation),
         "blind": not blind_refusals(run, evaluation.done.values()),
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
+        **asked_columns(run.read_scores().answer),
         "schema": manifest.schema_version,
         "sealed": run.seal.sha256(),
         "started_s": manifest.created_s,
@@ -89,10 +92,24 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
     }
 
 
+def asked_columns(found: Answer | None) -> Row:
+    """What was asked of a run, and when: as `verify.py` reads it."""
+    question = Question(how_far=BEST) if found is None else found.question
+    given = getattr(question, question.kind)
+    words = given if isinstance(given, tuple) else (str(given),)
+    return {
+        "asks": " ".join((question.kind, *words)),
+        "scope": question.scope,
+        "extrapolate": question.extrapolate,
+        "asked": "afterwards" if found is None else found.asked,
+    }
+
+
 def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())
     is_profiled = {trial.cell.id: trial.profiling for trial in evaluation.plan}
+    ranges = {score.cell: score.range for score in evaluation.run.read_scores().scores}
     for key, cell in evaluation.cells.items():
         values = axis_values(cell)
         workload = cell.workload
@@ -104,6 +121,7 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
             "input_bytes": workload.input_bytes,
             "hardware": hardware(cell),
             "use": "profile" if is_profiled[key] else "score",
+            "range": ranges.get(key, ""),
             "settings": "; ".join(f"{axis}={values[axis]}" for axis in axes if axis in values),
         }
 
@@ -267,6 +285,8 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     noise = "not known."
     if ranking is not None and ranking.models:
         first = nearest_sentence(ranking)
+        if score_book.answer is not None:
+            first = answer_sentence(score_book.answer)
         floors = known_floors(score_book, ranking)
         noise = f"{100 * median(floors):.1f} % (median)." if floors else noise
     order = "  The predictions were sealed before what they are scored on was measured."
@@ -307,7 +327,7 @@ def in_present_words(line: str) -> str:
 
 
 def nearest_sentence(ranking: Ranking) -> str:
-    """Which models of a ranking are nearest, and how far they are off."""
+    """Which models of a ranking are nearest, and how far they are off: of older scores."""
     errors = dict(zip(ranking.models, ranking.errors, strict=True))
     lowest, highest = (f"{100 * errors[ranking.nearest[place]]:.1f} %" for place in (0, -1))
     over = f"off on average over {count(ranking.cells, 'cell')}"
@@ -326,8 +346,5 @@ def known_floors(score_book: ScoreBook, ranking: Ranking) -> list[float]:
         if is_ranked and score.model in ranking.models:
             floors[score.model][score.cell] = score.floor
     common = set.intersection(*map(set, floors.values()))
-    if ranking.quantity in FRAMED:
-        shares = frame_shares(score_book.measurements)
-        common = {cell for cell in common if shares.get(cell, 0.0) <= MOST_FRAME}
     cell_floors = [floors[ranking.models[0]][cell] for cell in common]
     return [floor for floor in cell_floors if floor is not None]

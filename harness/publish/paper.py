@@ -19,6 +19,7 @@ from harness.base.documents.drawing import PAGE, draw_alone, drawing
 from harness.base.documents.formats.latex import latex_table, latex_text
 from harness.base.documents.wording import QUANTITIES, percent, share_with_interval, typographic
 from harness.base.installed import extra_fix
+from harness.base.records.score import Comparison
 from harness.base.text import printable
 from harness.core.evaluate.flow import Evaluation
 from harness.core.reports.answer import ANSWERED
@@ -176,6 +177,13 @@ def paper_figures(results: ReportData, document: Document) -> dict[str, Figure]:
     return {figure.name: figure for figure in figures if figure}
 
 
+def pair_text(pair: Comparison) -> str:
+    """By how much the better model of *pair* is nearer, with the interval where it has ends."""
+    if pair.low is None or pair.high is None:
+        return percent(-pair.difference)
+    return share_with_interval(-pair.difference, -pair.high, -pair.low)
+
+
 def paper_tables(results: ReportData) -> dict[str, Table]:
     """Tables by the names of their files: what was measured, scores, pairs of models, costs."""
     quantity = results.answered
@@ -183,11 +191,11 @@ def paper_tables(results: ReportData) -> dict[str, Table]:
     pairs = [
         (
             *(pair.better, pair.worse, str(pair.cells)),
-            share_with_interval(-pair.difference, -pair.high, -pair.low),
+            pair_text(pair),
             *(percent(pair.chance, 0.001), pair.verdict),
         )
         for pair in results.score_book.comparisons
-        if (pair.quantity, pair.speed) == (quantity, "raw")
+        if (pair.quantity, pair.speed, pair.family) == (quantity, "raw", "explored")
     ]
     tables = {
         "cells": _part(

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from statistics import fmean
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -25,7 +24,6 @@ from harness.base.version import __version__
 from harness.core.evaluate.provenance import blind_refusals, model_code
 from harness.core.experiment.model import Experiment
 from harness.core.reports.sections.method import flatten
-from harness.core.scoring.comparisons import MOST_FRAME
 from harness.core.store import Run, check_name
 from harness.core.store.evidence import differences
 from harness.core.store.published import ORIGINALS
@@ -36,7 +34,7 @@ from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX, hardware, read_table
 from harness.publish.system import undisclosed
 
-VERSION = "1.0"
+VERSION = "2.0"
 RULES_FILE = "rules.json"
 FEWEST_REPEATS = 5
 FEWEST_CELLS = 6
@@ -214,36 +212,15 @@ class BundledRun:
 
     def is_quiet(self) -> Decision:
         """Whether the noise floor of each scored cell is low enough."""
-        rows = self.rows("comparisons", speed="raw")
-        counts = Counter({row["quantity"]: int(row["cells"]) for row in rows})
-        if not counts["job_s"] + counts["body_s"]:
-            return None, "no two models are compared"
-        # By which of the two the models are ranked.
-        quantity = "body_s" if counts["body_s"] > 2 * counts["job_s"] else "job_s"
-        scores = self.rows("scores", speed="reference", quantity=quantity)
+        scores = self.rows("scores", speed="reference", quantity="job_s")
         floors = {row["cell"]: float(row["floor"]) for row in scores if row["floor"]}
         scored = [row["cell"] for row in self.rows("cells", use="score")]
         if unknown := [cell for cell in scored if cell not in floors]:
-            return None, f"floor of {quantity}: not known of cell {_some(unknown)}"
+            return None, f"floor of job_s: not known of cell {_some(unknown)}"
         cell = max(floors, key=floors.__getitem__)
         # Of all, and not of the largest: a floor that is no number is not low.
         is_low = all(floor <= MOST_FLOOR for floor in floors.values())
-        return is_low, f"floor of {quantity}: {floors[cell]:.2%}, largest: cell {cell}"
-
-    def is_mostly_body(self) -> Decision:
-        """Whether start-up and gaps are a small enough share of the jobs of each cell."""
-        shares = dict[str, float]()
-        for cell in (row["cell"] for row in self.rows("cells", use="score")):
-            rows = self.rows("measurements", speed="raw", cell=cell)
-            frames_s = [float(row["value"]) for row in rows if row["quantity"] == "frame_s"]
-            jobs_s = [float(row["value"]) for row in rows if row["quantity"] == "job_s"]
-            if not frames_s or sum(jobs_s) <= 0:
-                return None, f"frame_s: not known of cell {cell}"
-            # A trial without a job time counts as 0 (docs/scores.md).
-            shares[cell] = fmean(frames_s) / (sum(jobs_s) / len({row["trial"] for row in rows}))
-        cell = max(shares, key=shares.__getitem__)
-        is_small = shares[cell] < MOST_FRAME
-        return is_small, f"frame_s: {shares[cell]:.1%} of job_s, largest: cell {cell}"
+        return is_low, f"floor of job_s: {floors[cell]:.2%}, largest: cell {cell}"
 
     def is_complete(self) -> Decision:
         """Whether every trial of the plan is there."""
@@ -288,7 +265,6 @@ class BundledRun:
         "R08": ("no failed trial in a scored cell", "data/trials.csv", has_no_failure),
         "R09": ("one disturbed trial in five at most", "data/trials.csv", is_undisturbed),
         "R10": ("a noise floor of 5 % at most", "data/scores.csv", is_quiet),
-        "R11": ("start-up and gaps below 30 %", "data/measurements.csv", is_mostly_body),
         "R12": ("every planned trial", "data/trials.csv", is_complete),
         "R13": ("full disclosure", "system.json", is_disclosed),
         "R14": ("predictions as sealed", "{run}/predictions/sealed.json", is_sealed),

@@ -7,12 +7,12 @@ What is checked, in this order (`check`, the last function, goes through it):
 2. Each row of the tables of data/ is there once, is of a known cell, and its numbers are finite.
 3. Measured are the trials that are done and scored, each of them and no others.
 4. data/scores.csv follows from data/measurements.csv and data/predictions.csv.
-5. data/comparisons.csv follows from the scores and from what the refits predict.
+5. data/comparisons.csv follows from the scores and from the question of data/runs.csv.
 6. The claim of README.md follows from scores and comparisons, word by word.
 7. Each file has the SHA-256 that SHA256SUMS states.
 
-Steps 3 to 5 are done run by run, by the formulas of docs/scores.md; the functions name its sections
-(1 to 4). Numbers agree to 1e-9 of themselves. Nothing follows from data/intervals.csv: it is shown.
+Steps 3 to 6 are done run by run, by the formulas of docs/scores.md; the functions name its sections
+(1 to 6). Numbers agree to 1e-9 of themselves. Nothing follows from data/intervals.csv: it is shown.
 
 It ends with 0 and the table of the claim, or with 1 and what differs first; and it writes nothing.
 """
@@ -23,9 +23,9 @@ import math
 import sys
 
 from collections import defaultdict
-from itertools import chain, combinations
+from itertools import combinations
 from pathlib import Path
-from statistics import mean, median, pvariance, stdev
+from statistics import mean, median, stdev
 from typing import Any, Dict, Iterable, List, NamedTuple, Set, Tuple
 
 Row = Dict[str, Any]
@@ -34,8 +34,8 @@ Tables = Dict[str, Table]  # of a run, by their names
 
 TABLES = ("runs", "cells", "trials", "measurements", "predictions", "scores", "comparisons",
           "intervals")  # fmt: skip
-KEYS = ("cell", "trial", "model", "quantity", "refit", "speed", "better", "worse", "metric",
-        "workload")  # fmt: skip
+KEYS = ("cell", "trial", "model", "quantity", "refit", "speed", "better", "worse", "family",
+        "metric", "workload")  # fmt: skip
 SCORE = ("predicted", "measured", "trials", "floor", "signed_error", "relative_error", "i_accu")
 PAIR = ("cells", "chance", "difference", "low", "high")
 NUMBERS = {*SCORE, *PAIR, "level", "refit", "value", "low_90", "high_90"}
@@ -43,11 +43,17 @@ NUMBERS = {*SCORE, *PAIR, "level", "refit", "value", "low_90", "high_90"}
 GUARDED = tuple("'" + first for first in "=+-@\t\uff1d\uff0b\uff0d\uff20")
 
 OWN_SPREAD_TRIALS = 6  # from so many trials on, a cell has a spread of its own (section 2)
-MOST_FRAME = 0.3  # share of the time of jobs that are compared (section 3)
-FEWEST_REFITS = 4  # with fewer, the profile counts as given (section 4)
-FEWEST_UNITS = 3  # with fewer inputs, each cell is a unit (section 4)
-INTERVAL_CELLS = 6  # with fewer, the interval is the range of the gaps (section 4)
+FEWEST_UNITS = 6  # with fewer nothing can be told (section 4)
+ALL_FLIPS_TO = 12  # units, whose signs are flipped in all ways (section 4)
+FLIPS = 4096  # of more units (section 4)
+NEAR = 1e-9  # sums of the same numbers in another order differ by less (section 4)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
+INTERVAL_CELLS = 6  # with fewer, the interval is the range of the cells (section 5)
+DRAWS = 200  # of a perfect model (section 5)
+# What papers claim: in words, and as a question (section 6).
+CLAIMS = {
+    "prophet": [("Prophet is nearer than What-If (Tables I to III)", "nearer prophet whatif")]
+}
 STEPS = [(math.exp(math.pi / 2 * math.sinh(n / 12)), math.cosh(n / 12)) for n in range(-48, 49)]
 
 
@@ -77,39 +83,26 @@ def t_quantile(freedom: float) -> float:
     return t
 
 
-def jackknife_variance(replicates: List[float]) -> float:
-    """Variance of a number, by what it is without one unit after the other (Tukey, 1958)."""
-    return (len(replicates) - 1) * pvariance(replicates)
-
-
-def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Any:
-    """Scores by cell, model, quantity and speed, families by the latter two, predicted times."""
+def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Table:
+    """Scores by cell, model, quantity and speed."""
     times = defaultdict(list)  # type: Any
-    trials = defaultdict(set)  # type: Any
     for row in measurements:
         times[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
-        trials[row["cell"]].add(row["trial"])
     times = without_refuted(times)
-    answers, predicted = answers_and_times(predictions)
+    answers = answers_of(predictions)
     spreads = squared_spreads(times)
     scores = {}  # type: Table
-    errors = defaultdict(dict)  # type: Any
     for key, values in times.items():
-        workload, name, speed, cell = key
+        _, name, speed, cell = key
         measured = math.fsum(values) / len(values)
         pool = spreads[key] if len(values) >= OWN_SPREAD_TRIALS else spreads[key[:3]]
         floor = math.sqrt(mean(pool) / len(values)) if pool else None
-        left_out = {"frame_s"}
-        if is_mostly_frame(times, workload, cell, len(trials[cell])):
-            left_out |= {"job_s", "each_job_s", "published_s"}
         models = answers[name, cell]
         for (model, quantity), answer in models.items():
             whatif = models.get(("whatif", quantity))
             score = score_of(answer, whatif, measured, len(values), floor)
             scores[cell, model, quantity, speed] = score
-            if quantity not in left_out:
-                errors[quantity, speed].setdefault(model, {})[cell] = score["relative_error"]
-    return scores, {kind: family_of(by_model) for kind, by_model in errors.items()}, predicted
+    return scores
 
 
 def without_refuted(times: Any) -> Any:
@@ -125,22 +118,14 @@ def without_refuted(times: Any) -> Any:
     }
 
 
-def answers_and_times(predictions: Iterable[Row]) -> Any:
-    """
-    What was predicted: rows with an answer by the profile itself, and times by it and its refits.
-
-    Rows are by measured quantity and cell, then by model and the quantity that was predicted; times
-    are by cell, model and quantity, NaN where there is no answer.
-    """
+def answers_of(predictions: Iterable[Row]) -> Any:
+    """Rows with an answer by the profile itself, by quantity and cell, then by model."""
     answers = defaultdict(dict)  # type: Any
-    times = defaultdict(list)  # type: Any
-    for row in sorted(predictions, key=lambda row: -1 if row["refit"] is None else row["refit"]):
-        time_s = math.nan if row["predicted"] is None else row["predicted"]
-        times[row["cell"], row["model"], row["quantity"]].append(time_s)
+    for row in predictions:
         if row["refit"] is None and row["predicted"] is not None:
             name = "job_s" if row["quantity"] == "published_s" else row["quantity"]
             answers[name, row["cell"]][row["model"], row["quantity"]] = row
-    return answers, times
+    return answers
 
 
 def score_of(answer: Row, whatif: Any, measured: float, trials: int, floor: Any) -> Row:
@@ -168,223 +153,477 @@ def squared_spreads(times: Any) -> Any:
     return spreads
 
 
-def is_mostly_frame(times: Any, workload: str, cell: str, trials: int) -> bool:
-    """Whether the frame of a cell is too much of its jobs to compare them (section 3, rule 1)."""
-    frame_s = mean(times.get((workload, "frame_s", "raw", cell), [0.0]))
-    job_s = sum(times.get((workload, "job_s", "raw", cell), [])) / trials
-    return bool(frame_s > MOST_FRAME * job_s > 0)
+class Subject(NamedTuple):
+    """What is asked of a run, and its scores of job times at one speed in the cells it is about."""
 
-
-def family_of(answered: Dict[str, Dict[str, float]]) -> Tuple[Dict[str, float], List[str]]:
-    """Mean errors of models on common cells, nearest first, and the cells (section 3, 2 to 4)."""
-    most_cells = max(map(len, answered.values()))
-    ranked = {model: errors for model, errors in answered.items() if 2 * len(errors) >= most_cells}
-    while not set.intersection(*map(set, ranked.values())):
-        del ranked[max(ranked, key=lambda model: (-len(ranked[model]), model))]
-    cells = sorted(set.intersection(*map(set, ranked.values())))
-    means = {}
-    for model, errors in ranked.items():
-        means[model] = math.fsum(errors[cell] for cell in cells) / len(cells)
-    return dict(sorted(means.items(), key=lambda item: (item[1], item[0]))), cells
-
-
-def compared(family: Any, scores: Table, predicted: Any, inputs: Any, level: float) -> Table:
-    """Rows of data/comparisons.csv of a family, by quantity, speed and both models (section 4)."""
-    (quantity, speed), (errors, cells) = family
-    rows = [scores[cell, min(errors), quantity, speed] for cell in cells]  # any model's will do
-    floors, is_noise_known = noise_floors([row["floor"] for row in rows])
-    units = [inputs[cell] or (cell,) for cell in cells]
-    units = units if len(set(units)) >= FEWEST_UNITS else cells
-    measured = {cell: row["measured"] for cell, row in zip(cells, rows)}
-    shares = shares_of_models(errors, quantity, predicted, measured)
-    pairs = [*combinations(errors, 2)]
-    trials = rows[0]["trials"]
-    tests = [pair([*zip(shares[a], shares[b])], floors, units, trials) for a, b in pairs]
-    correct_by_holm(tests, 0)
-    correct_by_holm(tests, 1)
-    comparisons = {}
-    for (better, worse), (distinct, equal, *numbers) in zip(pairs, tests):
-        verdict = "nearer" if distinct <= level and is_noise_known else "undecided"
-        if shares[better][0] == shares[worse][0] or (equal <= level and is_noise_known):
-            verdict = "equal"
-        values = (len(cells), distinct if is_noise_known else None, *numbers)
-        comparisons[quantity, speed, better, worse] = dict(zip(PAIR, values), verdict=verdict)
-    return comparisons
-
-
-def noise_floors(floors: List[Any]) -> Tuple[List[float], bool]:
-    """Floors without a gap, and whether the noise is known: one floor at least, and one above 0."""
-    largest = max(floor or 0.0 for floor in floors)
-    if not largest:
-        return [1.0] * len(floors), False
-    return [largest if floor is None else floor for floor in floors], True
-
-
-def shares_of_models(models: Any, quantity: str, predicted: Any, measured: Any) -> Any:
-    """
-    Predicted over measured times of all cells, by model: by the profile, then by each refit.
-
-    Where one has fewer refits than another one, the profile's prediction stands for the rest.
-    """
-    times = {model: [predicted[cell, model, quantity] for cell in measured] for model in models}
-    counts = [len(cell_times) - 1 for cell_times in chain.from_iterable(times.values())]
-    refits = max(counts) if min(counts) >= FEWEST_REFITS else 0
-    shares = defaultdict(list)  # type: Any
-    for model in models:
-        padded = [cell_times + refits * cell_times[:1] for cell_times in times[model]]
-        for all_cells in [*zip(*padded)][: refits + 1]:
-            shares[model].append(tuple(p / y for p, y in zip(all_cells, measured.values())))
-    return shares
-
-
-def pair(shares: Any, floors: List[float], units: List[Any], trials: int) -> List[float]:
-    """Of the shares of two models: chances distinct and equal, difference, its low and high end."""
-    gaps, *gaps_by_refit = [error_gaps(*two_models) for two_models in shares]
-    difference = mean(gaps)
-    low = min(gaps)
-    high = max(gaps)
-    moved = [mean(refit_gaps) for refit_gaps in gaps_by_refit]
-    profile = 0.0
-    if moved and not math.isnan(sum(moved)):
-        profile = jackknife_variance(moved)
-    if len(gaps) > 1:
-        without = [mean(g for g, u in zip(gaps, units) if u != unit) for unit in set(units)]
-        unit_variance = jackknife_variance(without)
-        variance = max(unit_variance, noise_variance(shares[0], floors) / 2)
-        freedom = joint_freedom(variance, len(without), profile, len(moved))
-        z = math.sqrt(variance + profile) or 1.0
-        distance = abs(difference) / z
-        inner = (MARGIN - abs(difference)) / z
-        if len(gaps) >= INTERVAL_CELLS:
-            half = t_quantile(freedom) * math.sqrt(unit_variance + profile)
-            low = difference - half
-            high = difference + half
-    else:
-        freedom = max(1, trials - 1)
-        if profile > 0:
-            freedom = min(freedom, len(moved) - 1)
-        distance, inner = distances_in_a_cell(shares[0], math.sqrt(floors[0] ** 2 + profile / 4))
-    if shares[0][0] == shares[0][1]:
-        return [1.0, 0.0, difference, low, high]
-    # Equal is by two one-sided tests (Schuirmann, 1987): the nearer end of the margin decides.
-    return [2 * tail(freedom, distance), tail(freedom, inner), difference, low, high]
-
-
-def error_gaps(shares_a: Iterable[float], shares_b: Iterable[float]) -> List[float]:
-    """Relative error of the first model less that of the second, in each cell."""
-    return [abs(share_a - 1) - abs(share_b - 1) for share_a, share_b in zip(shares_a, shares_b)]
-
-
-def noise_variance(two_models: Any, floors: List[float]) -> float:
-    """How much of the difference's variance the repeats alone explain: noise^2."""
-    noise = 0.0
-    for lower, upper, floor in zip(map(min, *two_models), map(max, *two_models), floors):
-        cell_noise = (upper - lower) * min(floor, 1)
-        if lower - 2 * floor < 1 < upper + 2 * floor:
-            cell_noise = min(upper - lower, (lower + upper) * floor)
-        noise += (cell_noise / len(floors)) ** 2
-    return noise
-
-
-def joint_freedom(variance: float, units: int, profile: float, refits: int) -> float:
-    """Degrees of freedom of both variances (Welch, Satterthwaite), at most those of the units."""
-    w = variance / (variance + profile or 1.0)
-    return min(units - 1.0, 1 / (w**2 / (units - 1) + (1 - w) ** 2 / max(1, refits - 1)))
-
-
-def distances_in_a_cell(two_models: Any, z: float) -> Tuple[float, float]:
-    """
-    How far the measured mean of the one cell, 1 here, lies from where a verdict changes.
-
-    That is the middle of both predictions, where their errors are equal; and the nearer one of the
-    two values where their errors differ by the margin (below 0 beyond it).
-    """
-    (lower,), (upper,) = sorted(two_models)
-    middle = (lower + upper) / 2
-    shortest = min((upper - lower) / MARGIN, middle / (1 + MARGIN / 2))
-    longest = middle / (1 - MARGIN / 2)
-    if upper - lower < MARGIN * upper:
-        longest = math.inf  # above the middle, the errors then never differ by the margin
-    return abs(1 - middle) / z, min(1 - shortest, longest - 1) / z
-
-
-def correct_by_holm(tests: List[List[float]], place: int) -> None:
-    """Correct the chance at that place of each test for the number of tests (Holm, 1979)."""
-    corrected = 0.0
-    for rank, test in enumerate(sorted(tests, key=lambda test: test[place])):
-        corrected = min(1.0, max(corrected, (len(tests) - rank) * test[place]))
-        test[place] = corrected
-
-
-class Ranking(NamedTuple):
-    """What a claim is about: mean errors by model, nearest first, and which are the nearest."""
-
-    quantity: str
-    errors: Dict[str, float]
+    asks: List[str]
+    scope: str
+    level: float
+    inputs: Dict[str, str]
+    scores: Dict[str, Dict[str, Row]]  # by model and cell
+    ranked: List[str]
     cells: List[str]
-    nearest: List[str]
+
+    def row(self, model: str, cells: Iterable[str]) -> List[Row]:
+        """Scores of a model in those cells."""
+        return [self.scores[model][cell] for cell in cells]
+
+    def errors(self, model: str, cells: Iterable[str]) -> List[float]:
+        """Relative errors of a model in those cells."""
+        return [row["relative_error"] for row in self.row(model, cells)]
+
+    def error(self, model: str, cells: List[str]) -> float:
+        """Mean relative error of a model over those cells."""
+        return math.fsum(self.errors(model, cells)) / len(cells)
+
+    def units(self, cells: Iterable[str]) -> List[str]:
+        """What varies together with each cell: itself, or its input (section 4)."""
+        return [(self.scope == "inputs" and self.inputs[cell]) or cell for cell in cells]
 
 
-def ranking(families: Any, comparisons: Table) -> Ranking:
-    """Models by the time of jobs, or of their bodies where these have more than twice the cells."""
-    nothing = ({}, [])  # type: Any
-    job_cells, body_cells = (families.get((q, "raw"), nothing)[1] for q in ("job_s", "body_s"))
-    quantity = "body_s" if len(body_cells) > 2 * len(job_cells) else "job_s"
-    errors, cells = families.get((quantity, "raw"), nothing)
-    farther = set()
-    for (compared_by, speed, _, worse), row in comparisons.items():
-        if (compared_by, speed, row["verdict"]) == (quantity, "raw", "nearer"):
-            farther.add(worse)
-    return Ranking(quantity, errors, cells, [model for model in errors if model not in farther])
-
-
-def claim_of(run: Tables, done: List[Row], scores: Table, ranked: Ranking) -> List[str]:
-    """The sentences of a run's claim; *done* are its scored trials."""
+def subject(run: Tables, scores: Table, speed: str) -> Subject:
+    """What the question of *run* is about: models on common cells, nearest first (section 3)."""
     about = run["runs"][()]
+    answered = defaultdict(dict)  # type: Any
+    ranges = {key[0]: cell["range"] for key, cell in run["cells"].items()}
+    for (cell, model, quantity, of_speed), row in scores.items():
+        is_outside = ranges[cell] == "outside"
+        is_meant = is_outside or about["extrapolate"] != "true"
+        if is_meant and (quantity, of_speed) == ("job_s", speed):
+            answered[model][cell] = row
+    most_cells = max(map(len, answered.values()), default=0)
+    ranked = {model: row for model, row in answered.items() if 2 * len(row) >= most_cells}
+    while ranked and not set.intersection(*map(set, ranked.values())):
+        del ranked[max(ranked, key=lambda model: (-len(ranked[model]), model))]
+    cells = sorted(set.intersection(*map(set, ranked.values()))) if ranked else []
+    inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
+    names = [*ranked]
+    asks = about["asks"].split(" ")
+    found = Subject(asks, about["scope"], about["level"], inputs, answered, names, cells)
+    names.sort(key=lambda model: (found.error(model, cells), model))
+    return found
+
+
+def compared(about: Subject, speed: str) -> Table:
+    """Rows of data/comparisons.csv: the asked family, and all pairs of ranked models."""
+    rows = {}  # type: Table
+    first, *others = about.asks[1:]
+    asked = (first, *others) if about.asks[0] == "nearer" and speed == "raw" else ()
+    shared = [set(about.scores.get(model, ())) for model in asked]
+    if asked and set.intersection(*shared):
+        pairs = [(first, other) for other in others]
+        cells = sorted(set.intersection(*shared))
+        rows.update(family(about, pairs, asked, cells, ("asked", speed)))
+    explored = [*combinations(about.ranked, 2)]
+    rows.update(family(about, explored, about.ranked, about.cells, ("explored", speed)))
+    return rows
+
+
+def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: Any) -> Table:
+    """The verdicts on *pairs* of *models* in *cells*: tested together (section 4)."""
+    name, speed = kind
+    same = first_alike({model: about.row(model, cells) for model in models})
+    tested = [*dict.fromkeys((same[a], same[b]) for a, b in pairs if same[a] != same[b])]
+    units = about.units(cells)
+    errors = {model: about.errors(model, cells) for model in same.values()}
+    gaps = [[x - y for x, y in zip(errors[a], errors[b])] for a, b in tested]
+    tests = {}
+    if len(set(units)) >= FEWEST_UNITS:
+        tests = dict(zip(tested, flip_tests(gaps, units, name, about.level)))
+    rows = {}  # type: Table
+    for a, b in pairs:
+        key = same[a], same[b]
+        values = (0.0, 0.0, 0.0, 1.0, "equal")  # type: Any
+        if key in tests:
+            values = with_verdict(tests[key], about.level)
+        elif key[0] != key[1]:
+            gap = gaps[tested.index(key)]
+            values = (mean(gap), min(gap), max(gap), None, "undecided")
+        columns = ("difference", "low", "high", "chance", "verdict")
+        rows["job_s", speed, a, b, name] = dict(zip(columns, values), cells=len(cells))
+    return rows
+
+
+def first_alike(rows: Dict[str, List[Row]]) -> Dict[str, str]:
+    """For each model the first that predicts the same but for rounding: mostly itself."""
+    times = {model: [row["predicted"] for row in of_cells] for model, of_cells in rows.items()}
+    same = {}  # type: Dict[str, str]
+    for model, predicted in times.items():
+        firsts = [earlier for earlier in same if same[earlier] == earlier]
+        alike = (earlier for earlier in firsts if is_alike(predicted, times[earlier]))
+        same[model] = next(alike, model)
+    return same
+
+
+def is_alike(times: List[float], others: List[float]) -> bool:
+    """Whether times are the same but for rounding."""
+    return all(abs(x - y) <= NEAR * abs(y) for x, y in zip(times, others))
+
+
+def with_verdict(test: Any, level: float) -> Any:
+    """Numbers of a pair as tested, and what they come to."""
+    difference, low, high, chance = test
+    verdict = "nearer" if chance <= level else "undecided"
+    if low > -MARGIN and high < MARGIN:
+        verdict = "equal"
+    ends = [end if math.isfinite(end) else None for end in (low, high)]
+    return (difference, *ends, chance, verdict)
+
+
+def flip_tests(gaps: List[List[float]], units: List[str], side: str, level: float) -> Any:
+    """Of each pair: difference, both ends, chance; one family, whose signs are flipped together."""
+    names = sorted(set(units))
+    cells = len(units)
+    weights = [units.count(name) / cells for name in names]
+    sums = []
+    for gap in gaps:
+        by_unit = defaultdict(list)  # type: Any
+        for unit, value in zip(units, gap):
+            by_unit[unit].append(value)
+        sums.append([math.fsum(by_unit[name]) / cells for name in names])
+    fold = float if side == "asked" else abs  # type: Any
+    lengths = [math.sqrt(math.fsum(x * x for x in of_units)) or 1.0 for of_units in sums]
+    seen = [fold(-math.fsum(x) / length) for x, length in zip(sums, lengths)]
+    flips = flip_bytes(len(names))
+    flipped = []
+    for of_units, length in zip(sums, lengths):
+        flipped.append([fold(-total / length) for total in flipped_sums(of_units, flips)])
+    tests = [(0.0, 0.0, 0.0, 1.0)] * len(gaps)
+    for place, chance, limit in step_down(seen, flipped, level):
+        ends = ends_of(sums[place], weights, limit)
+        tests[place] = (math.fsum(sums[place]), *ends, chance)
+    return tests
+
+
+def flip_bytes(units: int) -> List[bytes]:
+    """Signs of each flip, a bit for each unit, 1 is a minus: all, or those of SHAKE-256."""
+    length = (units + 7) // 8
+    if units <= ALL_FLIPS_TO:
+        left = 8 * length - units
+        return [(number << left).to_bytes(length, "big") for number in range(2**units)]
+    digests = [hashlib.shake_256(str(n).encode()).digest(length) for n in range(1, FLIPS)]
+    return [bytes(length), *digests]
+
+
+def flipped_sums(values: List[float], flips: List[bytes]) -> List[float]:
+    """The sum of *values* with the signs of each flip; eight of them are looked up at once."""
+    tables = []
+    for start in range(0, len(values), 8):
+        eight = (values[start : start + 8] + 8 * [0.0])[:8]
+        table = [0.0]
+        for value in eight:
+            table = [total + signed for total in table for signed in (value, -value)]
+        tables.append(table)
+    return [math.fsum(table[byte] for table, byte in zip(tables, flip)) for flip in flips]
+
+
+def step_down(seen: List[float], flipped: List[List[float]], level: float) -> Any:
+    """Of each place, the clearest first: its chance in the family, and the limit it is held to."""
+    order = sorted(range(len(seen)), key=lambda place: -seen[place])
+    largest = {}
+    so_far = [-math.inf] * len(flipped[0]) if flipped else []
+    for place in reversed(order):
+        so_far = [*map(max, so_far, flipped[place])]
+        largest[place] = so_far
+    chance = 0.0
+    stopped_at = -math.inf
+    for place in order:
+        least = seen[place] - NEAR * abs(seen[place])
+        flips = len(largest[place])
+        chance = max(chance, sum(value >= least for value in largest[place]) / flips)
+        limit = max(sorted(largest[place])[-1 - int(level * flips + NEAR)], stopped_at)
+        if chance > level:
+            stopped_at = limit
+        yield place, chance, limit
+
+
+def ends_of(sums: List[float], weights: List[float], limit: float) -> Tuple[float, float]:
+    """Differences that are no farther from what is seen than *limit*: between two roots."""
+    seen = math.fsum(sums)
+    square = limit * limit
+    first = 1 - square * math.fsum(weight * weight for weight in weights)
+    second = seen - square * math.fsum(x * weight for x, weight in zip(sums, weights))
+    third = seen * seen - square * math.fsum(x * x for x in sums)
+    if first <= 0:
+        return -math.inf, math.inf
+    root = math.sqrt(max(0.0, second * second - first * third))
+    return (second - root) / first, (second + root) / first
+
+
+# Controls (section 5) and answers (section 6)
+
+
+def normal_draws(name: str, cells: int) -> List[List[float]]:
+    """Draws of the normal distribution, by SHAKE-256 of *name* (Box and Muller, 1958)."""
+    digest = hashlib.shake_256(name.encode()).digest(16 * DRAWS * cells)
+    uniform = []
+    for start in range(0, len(digest), 8):
+        integer = int.from_bytes(digest[start : start + 8], "big")
+        uniform.append(((integer >> 11) + 0.5) / 2.0**53)
+    pairs = zip(uniform[::2], uniform[1::2])
+    drawn = [math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * v) for u, v in pairs]
+    return [drawn[start : start + cells] for start in range(0, len(drawn), cells)]
+
+
+def floors_of(rows: List[Row]) -> Any:
+    """Floors without a gap; `None` where none is known, or none is above 0."""
+    largest = max(row["floor"] or 0.0 for row in rows)
+    return [largest if row["floor"] is None else row["floor"] for row in rows] if largest else None
+
+
+def floor_and_high(rows: List[Row]) -> Any:
+    """Mean error of a perfect model, and what 95 of 100 of its draws do not exceed."""
+    floors = floors_of(rows)
+    if floors is None:
+        return None, None
+    draws = normal_draws("perfect", len(rows))
+    means = [mean(abs(z) * floor for z, floor in zip(draw, floors)) for draw in draws]
+    return mean(means), sorted(means)[round(0.95 * DRAWS) - 1]
+
+
+def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
+    """Interval of a mean at 95 %, by Hall's transformation (1992); of few cells their range."""
+    if len(errors) < INTERVAL_CELLS:
+        return min(errors), max(errors)
+    names = sorted(set(units))
+    names, units = (names, units) if len(names) >= 3 else ([*map(str, range(len(units)))], [])
+    units = units or names
+    without = [mean(e for e, unit in zip(errors, units) if unit != name) for name in names]
+    moved = [mean(without) - value for value in without]
+    variance = mean(x * x for x in moved)
+    centre = mean(errors)
+    if not variance:
+        return centre, centre
+    count = len(names)
+    bend = mean(x**3 for x in moved) / variance**1.5 / (3 * count**0.5) or 1e-9
+    student = t_quantile(count - 1)
+    spread = ((count - 1) * variance) ** 0.5
+    ends = []
+    for end in (student, -student):
+        inner = 1 + 3 * bend * (end - bend / 2)
+        root = math.copysign(abs(inner) ** (1 / 3), inner)
+        ends.append(centre - spread * (root - 1) / bend)
+    return max(0.0, min(ends[0], centre)), max(ends[1], centre)
+
+
+def share(value: float) -> str:
+    """A share as a claim has it."""
+    return f"{100 * value:.1f} %"
+
+
+def listed(names: List[str]) -> str:
+    """Names as a claim has them."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def cells_text(number: int) -> str:
+    """So many cells."""
+    return f"{number} cell{'s' if number != 1 else ''}"
+
+
+def answer(asks: List[str], about: Subject, comparisons: Table) -> str:
+    """The sentence that answers what is asked (section 6)."""
+    kind, *given = asks
+    if kind == "nearer":
+        return answer_nearer(given, about, comparisons)[1]
+    if kind == "choice":
+        return answer_choice(int(given[0]), about)
+    if kind == "claims":
+        return answer_claims(given[0], about, comparisons)
+    return answer_how_far(given[0] if kind == "how_far" else "best", about, comparisons)
+
+
+def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
+    """How far a model is off, or the best one."""
+    is_best = model == "best"
+    if is_best and not about.ranked:
+        return "It cannot be told: no model has an answer."
+    model = about.ranked[0] if is_best else model
+    cells = about.cells if is_best else sorted(about.scores.get(model, ()))
+    if not cells:
+        return f"It cannot be told: {model} has no answer in a cell."
+    low, high = mean_interval(about.errors(model, cells), about.units(cells))
+    ends = f"{'95 %' if len(cells) >= INTERVAL_CELLS else 'cells'}: {share(low)} to {share(high)}"
+    error = about.error(model, cells)
+    off = f"off by {share(error)} on average ({ends}) over {cells_text(len(cells))}, at worst by"
+    perfect = floor_clause(about.row(model, cells), error)
+    off += f" {share(max(about.errors(model, cells)))}; {perfect}."
+    if not is_best or len(about.ranked) < 2:
+        return f"{model} is {off}"
+    others = beside_others(about, comparisons)
+    return f"Of {len(about.ranked)} models {model} errs least: {off} {others}"
+
+
+def floor_clause(rows: List[Row], error: float) -> str:
+    """What a perfect model would have."""
+    floor, high = floor_and_high(rows)
+    if floor is None:
+        return "the noise is not known"
+    inside = ", so that this is inside the noise" if error <= high else ""
+    return f"a perfect model would be off by {share(floor)}{inside}"
+
+
+def beside_others(about: Subject, comparisons: Table) -> str:
+    """From which others the best model cannot be told apart."""
+    first, *others = about.ranked
+    verdicts = {other: pair_of(first, other, comparisons)["verdict"] for other in others}
+    clauses = []
+    for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
+        chosen = [other for other in others if verdicts[other] == verdict]
+        clauses += [f"{words} {listed(chosen)}"] if chosen else []
+    return f"It {' and '.join(clauses)}." if clauses else "It is nearer than each of the others."
+
+
+def pair_of(first: str, second: str, comparisons: Table) -> Any:
+    """The row of two models as asked, else as explored; with who is the better one."""
+    for name in ("asked", "explored"):
+        for better, worse in ((first, second), (second, first)):
+            row = comparisons.get(("job_s", "raw", better, worse, name))
+            if row is not None:
+                return dict(row, better=better)
+    return None
+
+
+def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tuple[str, str]:
+    """Whether the first model is nearer than each of the others: in a word, and the sentence."""
+    first, *others = models
+    pairs = {other: pair_of(first, other, comparisons) for other in others}
+    if None in pairs.values():
+        missing = [model for model in models if not about.scores.get(model)]
+        why = f"{listed(missing)} answers no cell" if missing else "they share no cell"
+        return "cannot tell", f"It cannot be told: {why}."
+    fates = {other: fate(first, pair) for other, pair in pairs.items()}
+    outcome = "no" if {"farther", "equal"} & set(fates.values()) else "cannot tell"
+    outcome = "yes" if set(fates.values()) == {"nearer"} else outcome
+    head = {"yes": "Yes", "no": "No", "cannot tell": "It cannot be told"}[outcome]
+    cells = sorted(set.intersection(*(set(about.scores[model]) for model in models)))
+    if ("job_s", "raw", first, others[0], "asked") not in comparisons:
+        cells = about.cells
+    texts = [f"{other} by {share(about.error(other, cells))}" for other in others]
+    clauses = []
+    for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
+        chosen = [other for other in others if fates[other] == word]
+        clauses += [f"it is {word} {link} {listed(chosen)}"] if chosen else []
+    chosen = [other for other in others if fates[other] == "undecided"]
+    clauses += [f"it cannot be told apart from {listed(chosen)}"] if chosen else []
+    off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
+    over = f"over {cells_text(len(cells))}"
+    return outcome, f"{head}: {off}, {over}; {'; '.join(clauses)}."
+
+
+def fate(first: str, pair: Row) -> str:
+    """What is said of the first model of a pair."""
+    if pair["verdict"] == "nearer":
+        return "nearer" if pair["better"] == first else "farther"
+    is_tested = pair["chance"] is not None
+    if pair["verdict"] == "undecided" and is_tested and (pair["low"] or 0.0) > 0:
+        return "farther"
+    return str(pair["verdict"])
+
+
+def answer_choice(tried: int, about: Subject) -> str:
+    """Which model chooses best among the settings of each input."""
+    by_input = defaultdict(list)  # type: Any
+    for cell in about.cells:
+        by_input[about.inputs[cell] or cell].append(cell)
+    groups = [cells for _, cells in sorted(by_input.items()) if len(cells) >= 2]
+    if not groups or not about.ranked:
+        return "It cannot be told: no input has two settings that all models answer."
+    regrets = {m: [regret(about.row(m, cells), tried) for cells in groups] for m in about.ranked}
+    best, *others = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
+    choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
+    inputs = f"{len(groups)} input{'s' if len(groups) != 1 else ''}"
+    text = f"{best} chooses best: {choices} takes {share(mean(regrets[best]))} longer than the"
+    text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings, at worst"
+    text += f" {share(max(regrets[best]))}"
+    floor = perfect_regret([about.row(best, cells) for cells in groups], tried)
+    if floor is not None:
+        text += f"; a perfect model would lose {share(floor)}"
+    if others:
+        lost = [f"{model} {share(mean(regrets[model]))}" for model in others]
+        text += f"; others lose: {', '.join(lost)}"
+    return f"{text}."
+
+
+def regret(rows: List[Row], tried: int) -> float:
+    """By how much the best of the first choices takes longer than the fastest setting."""
+    order = sorted(rows, key=lambda row: (row["predicted"], -row["measured"]))
+    fastest = min(row["measured"] for row in rows)
+    return float(min(row["measured"] for row in order[:tried]) / fastest - 1)
+
+
+def perfect_regret(groups: List[List[Row]], tried: int) -> Any:
+    """Mean regret of a perfect model; `None` where a noise is not known."""
+    lost = []
+    for rows in groups:
+        floors = floors_of(rows)
+        if floors is None:
+            return None
+        times = [row["measured"] for row in rows]
+        for draw in normal_draws("perfect", len(rows)):
+            guesses = [t * (1 + z * floor) for t, z, floor in zip(times, draw, floors)]
+            order = sorted(range(len(times)), key=guesses.__getitem__)
+            lost.append(min(times[place] for place in order[:tried]) / min(times) - 1)
+    return mean(lost)
+
+
+def answer_claims(paper: str, about: Subject, comparisons: Table) -> str:
+    """Which of the claims of a paper hold."""
+    found = []
+    for title, asks in CLAIMS[paper]:
+        _, *models = asks.split(" ")
+        found.append((title, *answer_nearer(models, about, comparisons)))
+    holding = sum(outcome == "yes" for _, outcome, _ in found)
+    details = " ".join(f"{title}: {sentence}" for title, _, sentence in found)
+    return f"{holding} of {len(found)} claims of {paper} hold. {details}"
+
+
+def claim_of(run: Tables, done: List[Row], about: Subject, comparisons: Table) -> List[str]:
+    """The sentences of a run's claim; *done* are its scored trials."""
+    row = run["runs"][()]
+    first = "no model can be ranked."
+    if about.scores:
+        when = {"sealed": "", "afterwards": "Asked afterwards: "}
+        before = when.get(row["asked"], "Explored, not proved: ")
+        first = before + answer(about.asks, about, comparisons)
     disturbed = sum(trial["disturbed"] != "" for trial in done)
     failed = sum(trial["state"] != "done" for trial in run["trials"].values())
     number = sum(cell["use"] == "score" for cell in run["cells"].values())
-    rows = [scores[cell, ranked.nearest[0], ranked.quantity, "raw"] for cell in ranked.cells]
-    floors = [row["floor"] for row in rows if row["floor"] is not None]
+    rows = about.row(about.ranked[0], about.cells) if about.ranked else []
+    floors = [score["floor"] for score in rows if score["floor"] is not None]
     noise = f"{100 * median(floors):.1f} % (median)" if floors else "not known"
     rests = f"  It rests on {len(done)} trial{'s' * (len(done) != 1)} of {number} scored cell"
     rests += f"{'s' * (number != 1)}, of which {disturbed} {'is' if disturbed == 1 else 'are'}"
     rests += f" disturbed and {failed} failed; the noise of a cell's mean is {noise}."
     order = "after the measurement: their models could have been chosen by it."
-    if about["blind"] == "true" and all(trial["seal"] == about["sealed"] for trial in done):
+    if row["blind"] == "true" and all(trial["seal"] == row["sealed"] for trial in done):
         order = "before what they are scored on was measured."
     return [
-        f"- {about['experiment']} ({about['id']}): {nearest_sentence(ranked)}",
+        f"- {row['experiment']} ({row['id']}): {first}",
         rests,
         f"  The predictions were sealed {order}",
-        f"  It holds for {about['hardware']} and these inputs; nothing is said of other systems.",
+        f"  It holds for {row['hardware']} and these inputs; nothing is said of other systems.",
     ]
 
 
-def nearest_sentence(ranked: Ranking) -> str:
-    """Which models are nearest, and how far they are off."""
-    if not ranked.nearest:
-        return "no model can be ranked."
-    *models, last = ranked.nearest
-    lowest, highest = (f"{100 * ranked.errors[ranked.nearest[end]]:.1f} %" for end in (0, -1))
-    over = f"off on average over {len(ranked.cells)} cell{'s' * (len(ranked.cells) != 1)}"
-    if not models:
-        return f"{last} is nearest by {ranked.quantity}, {lowest} {over}."
-    sentence = f"no model is nearest by {ranked.quantity}: {', '.join(models)} and {last},"
-    return f"{sentence} {lowest} to {highest} {over}, cannot be told apart."
-
-
-def table_of(run: Tables, ranked: Ranking) -> List[str]:
+def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     """The table of a claim: the error of each model, its interval, and whether it is nearest."""
-    heading = f"mean relative error by {ranked.quantity}, its interval; cells: {len(ranked.cells)}"
+    heading = f"mean relative error by job_s, its interval; cells: {len(about.cells)}"
     lines = [f"{run['runs'][()]['experiment']} ({run['runs'][()]['id']}): {heading}"]
-    is_near = "nearest" if len(ranked.nearest) == 1 else "undecided"
-    for model, error in ranked.errors.items():
-        row = run["intervals"].get((model, ranked.quantity, "raw", "mape", "*"), {})
-        is_known = row.get("cells") == len(ranked.cells)
-        ends = f"{row['low']:.1%} to {row['high']:.1%}" if is_known else ""
-        place = "farther" if model not in ranked.nearest else is_near
-        lines.append(f"  {model:<20} {error:8.1%}  {ends:>16}  {place}")
+    farther = {
+        key[3]
+        for key, row in comparisons.items()
+        if (key[1], key[4], row["verdict"]) == ("raw", "explored", "nearer")
+    }
+    nearest = [model for model in about.ranked if model not in farther]
+    for model in about.ranked:
+        low, high = mean_interval(about.errors(model, about.cells), about.units(about.cells))
+        place = "undecided" if len(nearest) > 1 else "nearest"
+        if len(about.ranked) == 1:
+            place = "alone"
+        place = "farther" if model in farther else place
+        ends = f"{low:.1%} to {high:.1%}"
+        lines.append(f"  {model:<20} {about.error(model, about.cells):8.1%}  {ends:>16}  {place}")
     return lines
 
 
@@ -407,16 +646,15 @@ def check_run(run: Tables) -> Tuple[List[str], List[str]]:
     done = {key for key in states if states[key] == ("score", "done")}
     for key in sorted(done ^ {key[:2] for key in run["measurements"]}):
         raise ValueError(f"data/measurements.csv {key}: no done scored trial, or one without rows")
-    scores, families, predicted = scored(run["measurements"].values(), run["predictions"].values())
+    scores = scored(run["measurements"].values(), run["predictions"].values())
     compare("data/scores.csv", run["scores"], scores)
-    inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
-    level = run["runs"][()]["level"]
     comparisons = {}  # type: Table
-    for family in families.items():
-        comparisons.update(compared(family, scores, predicted, inputs, level))
+    for speed in ("raw", "reference"):
+        comparisons.update(compared(subject(run, scores, speed), speed))
     compare("data/comparisons.csv", run["comparisons"], comparisons)
-    ranked = ranking(families, comparisons)
-    return table_of(run, ranked), claim_of(run, [trials[key] for key in done], scores, ranked)
+    about = subject(run, scores, "raw")
+    claim = claim_of(run, [trials[key] for key in done], about, comparisons)
+    return table_of(run, about, comparisons), claim
 
 
 def file_hashes(folder: Path) -> Dict[str, str]:

@@ -65,6 +65,41 @@ class TestModels:
         assert self.complaints(lambda _, splits: 0.0 if splits == 80 else 1.0) == slip
         assert self.complaints(lambda *_: None) == ["a job takes 0 s"]
 
+    @pytest.mark.parametrize(
+        ("body_s", "job_s", "slips"),
+        [
+            (None, 9.0, []),
+            (4.0, 9.0, []),
+            (None, 0.0, ["a job takes 0 s"]),
+            (4.0, 0.0, ["a job takes 0 s", "a whole job, job_s, takes less time than its body, b"]),
+            (4.0, 3.0, ["a whole job, job_s, takes less time than its body, b"]),
+        ],
+    )
+    def test_may_give_whole_jobs(self, body_s, job_s, slips):
+        """
+        Alone or beside their bodies, which are no longer than the jobs.
+        """
+
+        class Whole:
+            def predict(self, *_):
+                return Prediction(model="m", body_s=body_s, job_s=job_s)
+
+        complaints = [*model_complaints(Whole())]
+
+        assert len(complaints) == len(slips)
+        assert all(map(str.startswith, complaints, slips))
+
+    def test_whose_whole_jobs_shrink_do_not_keep_it(self):
+        """
+        Whatever their bodies do.
+        """
+
+        class Shrinks:
+            def predict(self, _profile, _configuration, _cluster, job_input):
+                return Prediction(model="m", body_s=1.0, job_s=2.0 + 1.0 / job_input.num_splits)
+
+        assert [*model_complaints(Shrinks())] == ["twice the input takes less time"]
+
     def test_that_say_another_thing_each_time_do_not(self):
         """
         Whatever it keeps.

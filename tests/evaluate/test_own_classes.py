@@ -570,7 +570,8 @@ class TestAnswers:
     @pytest.mark.parametrize(
         ("answer", "reason"),
         [
-            ("{}", "predict gives no body_s: a dictionary is"),
+            ("{}", "predict gives neither body_s nor job_s: a dictionary is"),
+            ("{'job_s': -1}", "predict gives job_s = -1: it should be greater than or equal"),
             ("{'body_s': -1}", "predict gives body_s = -1: it should be greater than or equal"),
             (
                 "{'body_s': 2e18}",
@@ -578,8 +579,8 @@ class TestAnswers:
             ),
             ("{'body_s': 1, 'phases': {'m': -2}}", "predict gives phases.m = -2: it should be"),
             (
-                "{'body_s': 1, 'job_s': 1}",
-                "predict gives job_s = 1: that is made of body_s",
+                "{'body_s': 1, 'frame_s': 1}",
+                "predict gives frame_s = 1: there is no such field",
             ),
             ("[1]", "predict returns [1], a list: a dictionary is expected"),
         ],

@@ -77,16 +77,18 @@ def body_s(model, splits=2, profile=None):
         ("return {'body_s': float('nan')}", "mine.py:3: predict gives body_s = nan: it should"),
         ("return {'body_s': -1}", "mine.py:3: predict gives body_s = -1: it should be greater"),
         ("return {'body_s': '12'}", "mine.py:3: predict gives body_s = '12': it should be a"),
-        ("return {'body_s': 1, 'job_s': 2}", "mine.py:3: predict gives job_s = 2: that is made"),
+        ("return {'job_s': float('nan')}", "mine.py:3: predict gives job_s = nan: it should"),
+        ("return {'job_s': -2}", "mine.py:3: predict gives job_s = -2: it should be greater"),
+        ("return {'body_s': 1, 'job_s': '2'}", "mine.py:3: predict gives job_s = '2': it should"),
         ("return {'body_s': 1, 'phases': {'m': -2}}", "mine.py:3: predict gives phases.m = -2"),
-        ("return {}", "mine.py:3: predict gives no body_s: a dictionary is expected, as {"),
+        ("return {}", "mine.py:3: predict gives neither body_s nor job_s: a dictionary is expe"),
         ("return 12.5", "mine.py:3: predict returns 12.5 alone: a dictionary is expected, as {"),
         ("return {'body_s': {1, 2}}", "mine.py:3: predict gives body_s = {1, 2}, a set: a"),
         ("return", "mine.py:3: predict returns None, as no return is reached: a dictionary is"),
         ("return (x for x in ())", "mine.py:3: predict returns a generator, as it yields: a"),
         ("return 1j", "mine.py:3: predict returns 1j alone: a dictionary is expected"),
         ("return {'body_s': 1j}", "mine.py:3: predict gives body_s = 1j, a complex: a number is"),
-        ("return {'body_s': None}", "mine.py:3: predict gives body_s = None: it should be a valid"),
+        ("return {'body_s': None}", "mine.py:3: predict gives neither body_s nor job_s: a dict"),
         ("return {'body_s': {'a': 1}}", "mine.py:3: predict gives body_s = {'a': 1}: it should be"),
         ("return {3: 1}", "mine.py:3: predict's answer has the key 3: a dictionary is expected"),
         ("return {'body': 1}", "mine.py:3: predict gives body = 1: there is no such field"),
@@ -258,10 +260,31 @@ def test_milliseconds_are_warned_of(made):
     (warning,) = answer.warnings
     assert warning.startswith(f"body_s = 1000 is {1000 / longest_s:.0f} times as long as the")
     assert warning.endswith("are these milliseconds? body_s is in seconds")
-    assert not scale_warning(99 * longest_s, profile, size)
-    assert "less than a hundredth" in scale_warning(1e-6, profile, size)
+    assert not scale_warning("body_s", 99 * longest_s, profile, size)
+    assert "less than a hundredth" in scale_warning("body_s", 1e-6, profile, size)
     far_larger = size.model_copy(update={"input_bytes": 10**6 * largest})
-    assert not scale_warning(1000.0, profile, far_larger)
+    assert not scale_warning("body_s", 1000.0, profile, far_larger)
+
+
+def test_a_model_may_give_the_whole_job(made):
+    """
+    Alone or beside its body; its milliseconds are warned of by the times of the profiled jobs.
+    """
+    profile = example_profile()
+    longest_s = max(job.job_s for job in profile.jobs)
+    largest = max(job.input_bytes for job in profile.jobs)
+    size = SMALL.model_copy(update={"input_bytes": largest, "num_splits": 2})
+    alone = made(FILE_OF_MODELS.format("pass").replace('"body_s": 2.0', '"job_s": 2000.0'))
+    both = made(FILE_OF_MODELS.format("pass").replace('{"body_s"', '{"job_s": 9, "body_s"'))
+
+    answer = alone.predict(profile, JobConfig(), CLUSTER, size)
+    other = both.predict(profile, JobConfig(), CLUSTER, size)
+
+    assert (answer.body_s, answer.job_s) == (None, 4000.0)
+    (warning,) = answer.warnings
+    assert warning.startswith(f"job_s = 4000 is {4000 / longest_s:.0f} times as long as the")
+    assert "jobs of example which took" in warning
+    assert (other.body_s, other.job_s, other.warnings) == (4.0, 9.0, ())
 
 
 def test_is_given_records_and_may_correct_a_model_of_ours(made):

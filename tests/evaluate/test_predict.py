@@ -26,14 +26,16 @@ class Says:
     A model that has one answer for a job.
     """
 
-    def __init__(self, body_s=10.0):
+    def __init__(self, body_s=10.0, job_s=None):
         self.body_s = body_s
+        self.job_s = job_s
 
     def predict(self, *_):
-        lacks = () if self.body_s else ("something",)
+        lacks = () if self.body_s or self.job_s else ("something",)
         return Prediction(
-            model="whatif", cell="", body_s=self.body_s, map_task_s=2.0, not_applicable=lacks
-        )
+            model="whatif", cell="", body_s=self.body_s, job_s=self.job_s, map_task_s=2.0,
+            not_applicable=lacks,
+        )  # fmt: skip
 
 
 def frame(**seconds):
@@ -136,6 +138,86 @@ class TestSeveralJobs:
         answer = rounds(3, monkeypatch, model=Says(None))
 
         assert (answer.job_s, answer.not_applicable) == (None, ("something",))
+
+
+class TestWholeJobs:
+    @pytest.mark.parametrize("body_s", [None, 10.0])
+    @pytest.mark.parametrize("around", [None, {}])
+    def test_get_nothing_added(self, monkeypatch, body_s, around):
+        """
+        Whether there is a frame or not, and whatever the body is: that counts for bodies.
+        """
+        answer = rounds(3, monkeypatch, model=Says(body_s, 25.0), around=around)
+
+        assert (answer.body_s, answer.each_job_s, answer.job_s) == (body_s, 25.0, 75.0)
+        assert (answer.frame_s, answer.makespan_s) == (None, None)
+        assert (answer.not_applicable, answer.warnings) == ((), ())
+
+    def test_a_single_one_is_the_trial(self, monkeypatch):
+        """
+        There is nothing to tell apart.
+        """
+        answer = rounds(1, monkeypatch, model=Says(None, 25.0))
+
+        assert (answer.jobs, answer.each_job_s, answer.job_s) == (1.0, None, 25.0)
+
+    def test_have_intervals_of_their_own(self, monkeypatch):
+        """
+        Refits and misses are of what the model says of jobs: the frame of 9 s is in no job time of
+        these, which are 2 s below the mean. Without 21 s it is 49/3 s, and misses them by 9/7.
+        """
+        monkeypatch.setitem(MODELS, "whatif", MeanJob())
+
+        own, _ = of_both_runs(monkeypatch)
+
+        assert own.job_s == pytest.approx(17.0)
+        assert own.refits["job_s"] == pytest.approx((53 / 3, 52 / 3, 50 / 3, 49 / 3))
+        assert own.refits["body_s"] == (None,) * 4
+        assert own.intervals["body_s"]["80"] is None
+        assert own.intervals["job_s"]["80"] == pytest.approx((49 / 3 * 7 / 9, 49 / 3 * 9 / 7))
+
+    def test_are_missed_alike_where_the_cells_are_another_runs(self, monkeypatch):
+        """
+        The profiled jobs of another run are compared with the model's own job times, too.
+        """
+        monkeypatch.setitem(MODELS, "whatif", MeanJob())
+
+        own, foreign = of_both_runs(monkeypatch)
+
+        assert foreign.intervals == own.intervals
+
+    def test_are_drawn_as_they_are(self, monkeypatch):
+        """
+        A profile of another machine draws times of jobs: nothing is added to any of the draws.
+        """
+        monkeypatch.setitem(MODELS, "whatif", MeanJob())
+
+        drawn, _ = of_both_runs(monkeypatch, draws=[{"jobs.job_s": 2.0}] * 40)
+
+        low, high = drawn.intervals["job_s"]["80"]
+        assert low < 2 * 19.0 - 2.0 < high
+        assert low > 25.0  # as it would not be without the drawn times
+
+
+class MeanJob:
+    """
+    A model that gives the profiled jobs themselves, less 2 s, frame and all.
+    """
+
+    def predict(self, profile, *_):
+        job_s = fmean(job.job_s for job in profile.jobs) - 2.0
+        return Prediction(model="whatif", cell="", job_s=job_s)
+
+
+def of_both_runs(monkeypatch, draws=()):
+    """
+    A prediction with the profiled cells at hand, and with those of another run.
+    """
+    monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+    cell = resolve_cell(terasort(name="rounds").cell)
+    profile = profile_of(BODIES, BODIES).model_copy(update={"draws": tuple(draws)})
+    for profiled in (dict.fromkeys(BODIES, cell), {}):
+        yield from predict_cells("whatif", [cell], {"rounds": profile}, profiled)
 
 
 class MeanBody:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.stats.pairs import change_tests
+from harness.base.stats.gaps import change_tests
 from harness.core.evaluate.sensitivity import Repeats, sensitivity_of
 
 ERROR = 0.05

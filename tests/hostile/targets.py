@@ -124,7 +124,7 @@ def _parser(name: str, read: Callable[..., Any], corpus: tuple[bytes, ...], **mo
 
 def _history(folder: Path, name: str, corpus: tuple[bytes, ...], change: Change) -> Target:
     def go_on(trace: Any) -> None:
-        measured([trace], [None], {})
+        measured([trace], {})
         spoken(printable(f"{trace.name} {trace.user} {trace.diagnostics}").replace("\t", " "))
         write_traces(folder, [trace])
         assert read_traces(Opener(folder), folder) == (trace,)

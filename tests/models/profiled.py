@@ -3,7 +3,7 @@ Profiled jobs, clusters and inputs for the models that read `Profile.jobs`.
 """
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
-from harness.base.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.profile import FRAME, Profile, ProfiledJob, Statistic
 
 MIB = 2**20
 
@@ -30,9 +30,10 @@ def job(job_s=60.0, *, mib=64, splits=4, slots=2, trial="t", cell="c", config=No
 
 def profile(*jobs, **more):
     """
-    A profile that knows these jobs.
+    A profile that knows these jobs, and a frame of 1 s for each of its parts.
     """
-    return Profile(workload="wordcount", jobs=jobs, **more)
+    known = {"frame": {name: stat(1.0) for name in FRAME}} | more
+    return Profile(workload="wordcount", jobs=jobs, **known)
 
 
 def cell_inputs(*, mib=128, splits=8, slots=2, **config):

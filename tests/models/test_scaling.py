@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from harness.base.errors import MissingStatistic, ModelError
 from harness.models.scaling import NUMERIC, SWITCHES, ZERO_FACTOR, Scaling, cell_distance
-from tests.models.profiled import cell_inputs, job, profile
+from tests.models.profiled import cell_inputs, job, profile, stat
 
 SCALING = Scaling()
+WHOLE = "the whole job as the profiled jobs took it: {} is not known"
 sizes = st.integers(1, 2000)
 
 
@@ -98,7 +99,21 @@ class TestScaling:
         beside = predict(unknown, other, mib=64)
 
         assert (alone.body_s, alone.job_s, alone.published_s) == (None, 120.0, 120.0)
+        assert alone.warnings[1:] == (WHOLE.format("body_s"),)
         assert beside.warnings == ("scaled from cell d",)
+
+    def test_whole_job_stands_where_no_frame_can_be_lent(self):
+        """
+        A body that is known is no job without what passes around it; else the job is the frame's.
+        """
+        bare = profile(job(60.0), frame={"job_start_s": stat(3.0)})
+        missing = "job_end_s, map_start_s, map_end_s, reduce_end_s"
+
+        alone = SCALING.predict(bare, *cell_inputs(mib=192, slots=3))
+
+        assert (alone.body_s, alone.job_s) == (120.0, 120.0)
+        assert alone.warnings[1:] == (WHOLE.format(missing),)
+        assert predict(job(60.0)).job_s is None
 
 
 class TestChoice:

@@ -7,7 +7,7 @@ import pytest
 from harness.base.records.profile import FRAME, SpeedCorrection, Statistic
 from harness.base.records.tasks import MapTimes, ReduceTimes
 from harness.observe.profiling import fit_profile
-from harness.observe.profiling.frame import measure_frame, own_frame, task_ends
+from harness.observe.profiling.frame import jvm_ends, measure_frame, task_ends
 from tests.profiling.jobs import COSTS, observation
 
 FAST = SpeedCorrection(reference_rate=100.0, coefficient=1.0, gain=0.5, count=9)
@@ -149,45 +149,58 @@ class TestEnds:
         assert "within the shortest task" in frame["map_end_s"].source
 
 
-class TestOwn:
-    """One job by what it shows itself."""
+class TestJvmEnds:
+    """Start and end of each attempt's JVM, and where a job has them from."""
 
-    def test_needs_nothing_of_the_profile(self):
+    def test_need_nothing_of_the_profile(self):
         """
-        Two waves of maps and one of reduces, as the job shows them.
+        Where the job shows them itself.
         """
-        made = with_ends(observation(maps=4, gap=0.7, reduce_slowstart=1.0))
+        made = with_ends(observation(maps=4))
 
-        seconds, ends, borrowed = own_frame(made, dict.fromkeys(FRAME, stat(99.0)))
+        ends, borrowed = jvm_ends(made, dict.fromkeys(FRAME, stat(99.0)))
 
-        assert seconds == pytest.approx(2.0 + 3 * 1.5 + 0.7 + 1.5)
         assert set(ends.values()) == {(1.25, 0.25)}
         assert borrowed == ()
 
-    def test_borrows_what_it_does_not_show(self):
+    def test_an_attempt_that_shows_none_has_those_of_its_job(self):
+        """
+        Before those of the profile, as a failed one has no recording to its end.
+        """
+        made = with_ends(observation(maps=4))
+        first, *others = made.task_times
+        partly = replace(made, task_times=tuple(others))
+
+        ends, borrowed = jvm_ends(partly, dict.fromkeys(FRAME, stat(99.0)))
+
+        assert (ends[first.attempt_id], borrowed) == ((1.25, 0.25), ())
+
+    def test_are_borrowed_where_the_job_shows_none(self):
         """
         By name; at the machine's speed during the job.
         """
-        made = observation(maps=4, gap=0.7, rate=50.0, reduce_slowstart=1.0)
-        of_profile = {name: stat(0.5) for name in STARTS}
+        made = observation(rate=50.0)
 
-        seconds, ends, borrowed = own_frame(made, of_profile, FAST)
+        ends, borrowed = jvm_ends(made, {name: stat(0.5) for name in STARTS}, FAST)
 
-        assert seconds == pytest.approx(2.0 + 3 * 2.0 + 0.7 + 1.5)
         assert set(ends.values()) == {(1.0, 1.0)}
         assert borrowed == STARTS
 
-    def test_is_not_known_without_a_part_that_counts(self):
+    def test_are_unknown_where_nothing_shows_both(self):
         """
-        And neither are its tasks.
+        A start without an end bounds no task.
         """
-        assert own_frame(observation(), {}) == (None, {}, ())
+        assert jvm_ends(observation(), {}) == ({}, ())
+        assert jvm_ends(observation(), {"map_start_s": stat(1.0)}) == ({}, ())
 
-    def test_is_not_known_without_slots(self):
+    def test_an_uberized_job_has_no_jvm_for_its_tasks(self):
         """
-        A job ran on a cluster whose slots the configuration does not tell: it has no waves.
+        They run in that of its application master.
         """
-        made = with_ends(observation())
-        unknown = replace(made, cluster=made.cluster.model_copy(update={"reduce_slots": 0}))
+        made = observation()
+        uber = replace(made, trace=replace(made.trace, uberized=True))
 
-        assert own_frame(unknown, {})[0] is None
+        ends, borrowed = jvm_ends(uber, dict.fromkeys(FRAME, stat(99.0)))
+
+        assert (set(ends.values()), borrowed) == ({(0.0, 0.0)}, ())
+        assert len(ends) == len(made.trace.attempts)

@@ -73,7 +73,8 @@ class TestJobs:
         assert (job.map_slots, job.reduce_slots, job.num_nodes) == (SLOTS, SLOTS, SLOTS)
         assert job.configuration == made.config
         assert job.job_s == made.trace.job_s
-        # Three waves of maps, one more of reduces, each with 1 + 0.5 s around its tasks.
+        # Equal tasks on two slots run in step: of three waves of maps and two of reduces nothing
+        # hides the 1 + 0.5 s of each, nor the gaps of 0.5 s.
         around = 2.0 + 1.5 + 5 * 1.5 + 3 * 0.5 + (tasks("reduce")[0].start_s - maps_end(made))
         assert job.body_s == pytest.approx(made.trace.job_s - around)
         mean = {k: sum(a.duration_s for a in tasks(k)) / len(tasks(k)) for k in ("map", "reduce")}

@@ -33,12 +33,12 @@ def trace(*attempts):
     )  # fmt: skip
 
 
-def measured(jobs, frames=(None,), ends=None):
+def measured(jobs, ends=None):
     """
     Times of a trial whose tasks have no start and no end to lose, but those of *ends*.
     """
     none = {a.attempt_id: (0.0, 0.0) for job in jobs for a in job.attempts}
-    return module.measured(jobs, frames, none if ends is None else ends)
+    return module.measured(jobs, none if ends is None else ends)
 
 
 MAPS = (attempt("map", 10.0, 14.0, 16.0), attempt("map", 12.0, 20.0, 26.0))
@@ -51,7 +51,7 @@ def test_means_over_attempts():
     result = measured([trace(*MAPS, attempt("reduce", 30.0, 35.0, 36.0, 40.0))])
 
     assert result == {
-        "job_s": 100.0, "makespan_s": 30.0,
+        "job_s": 100.0, "frame_s": 74.0, "body_s": 26.0, "makespan_s": 30.0,
         "map_task_s": 10.0, "map_main_s": 6.0, "map_tail_s": 4.0,
         "reduce_task_s": 10.0, "shuffle_s": 5.0, "sort_s": 1.0, "reduce_rest_s": 4.0,
     }  # fmt: skip
@@ -62,18 +62,23 @@ def test_map_only_job_has_no_reduce_quantities():
     What did not happen is absent, not 0.
     """
     assert set(measured([trace(*MAPS)])) == {
-        "job_s", "makespan_s", "map_task_s", "map_main_s", "map_tail_s",
+        "job_s", "frame_s", "body_s", "makespan_s", "map_task_s", "map_main_s", "map_tail_s",
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("state", ["failed", "killed"])
-def test_only_successful_attempts_count(state):
+def test_only_successful_attempts_count_as_tasks(state):
     """
-    An attempt that failed or was killed has no say.
+    An attempt that failed or was killed has no say, but in what the job waited for.
     """
     lost = attempt("map", 5.0, 50.0, 90.0, state=state)
+    of_job = {"body_s", "frame_s"}
 
-    assert measured([trace(*MAPS, lost)]) == measured([trace(*MAPS)])
+    with_lost, without = measured([trace(*MAPS, lost)]), measured([trace(*MAPS)])
+
+    assert {*with_lost.items()} ^ {*without.items()} <= {
+        (name, times[name]) for name in of_job for times in (with_lost, without)
+    }
 
 
 def test_job_without_tasks_has_its_job_time():
@@ -133,14 +138,16 @@ class TestFrame:
     def test_tasks_lose_start_and_end(self):
         """
         2 and 1 s of each map, 3 and 4 s of the reduce, in their first and in their last phase.
+
+        At work are the maps from 12 to 25 s, the reduce from 33 to 38 s.
         """
         reduce = attempt("reduce", 30.0, 35.0, 36.0, 42.0)
         ends = {"map10.0": (2.0, 1.0), "map12.0": (2.0, 1.0), "reduce30.0": (3.0, 4.0)}
 
-        result = measured([trace(*MAPS, reduce)], [30.0], ends)
+        result = measured([trace(*MAPS, reduce)], ends)
 
         assert result == {
-            "job_s": 100.0, "frame_s": 30.0, "body_s": 70.0, "makespan_s": 32.0,
+            "job_s": 100.0, "frame_s": 82.0, "body_s": 18.0, "makespan_s": 32.0,
             "map_task_s": 7.0, "map_main_s": 4.0, "map_tail_s": 3.0,
             "reduce_task_s": 5.0, "shuffle_s": 2.0, "sort_s": 1.0, "reduce_rest_s": 2.0,
         }  # fmt: skip
@@ -149,31 +156,19 @@ class TestFrame:
         """
         A usual start that is longer than this task's own shows that it is another task's.
         """
-        result = measured([trace(MAPS[0])], [1.0], {"map10.0": (5.0, 0.5)})
+        result = measured([trace(MAPS[0])], {"map10.0": (5.0, 0.5)})
 
         assert (result["map_main_s"], result["map_tail_s"]) == (-1.0, 1.5)
 
-    def test_tasks_without_known_ends_say_nothing(self):
+    def test_whole_attempts_have_a_name_of_their_own(self):
         """
-        Only tasks count whose start and end are known; where none is, there is no quantity.
+        Where one start is known nowhere there is no body, and what there is holds every start.
         """
-        assert measured([trace(*MAPS)], [5.0], {"map10.0": (1.0, 1.0)})["map_task_s"] == 4.0
-        assert set(measured([trace(*MAPS)], [5.0], {})) == {
-            "job_s", "frame_s", "body_s", "makespan_s",
-        }  # fmt: skip
+        times_s = measured([trace(*MAPS)], {"map10.0": (1.0, 1.0)})
 
-    def test_no_body_without_a_frame(self):
-        """
-        A frame that is not known leaves no body.
-        """
-        assert "body_s" not in measured([trace(*MAPS)], [None])
-
-    @pytest.mark.parametrize(("frame_s", "body_s"), [(100.0, 0.0), (120.0, -20.0)])
-    def test_a_body_is_there_whatever_its_value(self, frame_s, body_s):
-        """
-        A job that is shorter than its frame refutes the frame, and does not vanish.
-        """
-        assert measured([trace(*MAPS)], [frame_s])["body_s"] == body_s
+        assert times_s["map_task_s"] == 4.0
+        assert times_s["attempts_s"] == 16.0
+        assert not {"body_s", "frame_s"} & times_s.keys()
 
     def test_spans_between_two_moments_of_the_history_need_no_ends(self):
         """
@@ -181,17 +176,14 @@ class TestFrame:
         """
         reduce = attempt("reduce", 30.0, 35.0, 36.0, 42.0)
 
-        assert measured([trace(*MAPS, reduce)], [None], {}) == {
-            "job_s": 100.0, "makespan_s": 32.0, "sort_s": 1.0,
+        assert measured([trace(*MAPS, reduce)], {}) == {
+            "job_s": 100.0, "attempts_s": 28.0, "makespan_s": 32.0, "sort_s": 1.0,
         }  # fmt: skip
 
-    def test_frames_of_several_jobs_add_up(self):
+    def test_bodies_of_several_jobs_add_up(self):
         """
-        Of every job, or there is none of the trial.
+        A job in which no task ran has none to add.
         """
-        jobs = [trace(*MAPS), trace()]
+        times_s = measured([trace(*MAPS), trace(MAPS[0]), trace()])
 
-        known, unknown = measured(jobs, [30.0, 20.0]), measured(jobs, [30.0, None])
-
-        assert (known["frame_s"], known["body_s"]) == (50.0, 150.0)
-        assert not {"frame_s", "body_s"} & set(unknown)
+        assert (times_s["body_s"], times_s["frame_s"]) == (16.0 + 6.0, 300.0 - 22.0)

@@ -4,25 +4,48 @@ Tests for `harness.core.scoring.comparisons`: who is compared where, and what is
 
 import math
 
+from itertools import chain
+
+import numpy as np
 import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import ModelError
+from harness.base.records.question import Question
 from harness.base.records.score import Score
 from harness.core.scoring import relative_error, signed_error
-from harness.core.scoring.comparisons import compare
+from harness.core.scoring.comparisons import (
+    compare,
+    mean_error,
+    ranked_rows,
+    refit_differences,
+    rows_before,
+    same_predictions,
+    units_of,
+)
+from harness.core.scoring.remedies import Remedy, remedy_text
 
 
-def rows(model, shares, floor=0.01, *, quantity="job_s", trials=3, inputs=None, measured_s=100.0):
+def rows(
+    model,
+    shares,
+    floor=0.01,
+    *,
+    quantity="job_s",
+    speed="raw",
+    trials=3,
+    inputs=None,
+    measured_s=100.0,
+):
     """
     Scores of a model whose predictions are these *shares* of the measured times, by cell.
     """
     cells = shares if isinstance(shares, dict) else {f"c{i}": s for i, s in enumerate(shares)}
     return [
         Score(
-            model=model, cell=cell, level="job", quantity=quantity, speed="raw",
+            model=model, cell=cell, level="job", quantity=quantity, speed=speed,
             predicted_s=share * measured_s, measured_s=measured_s, trials=trials, floor=floor,
             signed_error=signed_error(share, 1.0), relative_error=relative_error(share, 1.0),
             input=inputs[place] if inputs else "",
@@ -35,157 +58,147 @@ def compared(*scores, **arguments):
     """
     The one ranking and the one comparison of these scores.
     """
-    (ranking,), (comparison,) = compare(
-        [each for several in scores for each in several], {}, **arguments
-    )
+    (ranking,), (comparison,) = compare([*chain(*scores)], **arguments)
     return ranking, comparison
 
 
-GIVEN = "; the profile counts as given"
-FAR = [1.30, 1.28, 1.33, 1.31]
-NEAR = [1.05, 1.06, 1.04, 1.05]
+def asked(*scores, nearer=("a", "b"), scope="jobs", **arguments):
+    """
+    The comparisons that the question asks for: whether the first is nearer than the others.
+    """
+    question = Question(nearer=nearer, scope=scope)
+    _, pairs = compare([*chain(*scores)], question=question, **arguments)
+    return [pair for pair in pairs if pair.family == "asked"]
+
+
+JOBS = "; this holds for these jobs"
+FAR = [1.30, 1.28, 1.33, 1.31, 1.27, 1.34]
+NEAR = [1.05, 1.06, 1.04, 1.05, 1.05, 1.06]
+# Chance gives as much as between these two in 3.1 % of cases, and of all three in 6.2 %.
+CLOSE = {
+    "a": [1.12, 1.13, 1.15, 1.19, 1.11, 1.14, 1.10, 1.12],
+    "b": [1.21, 1.13, 1.32, 1.19, 1.17, 1.32, 1.13, 1.17],
+    "c": [1.12, 1.25, 1.01, 1.10, 1.45, 1.23, 1.16, 1.26],
+}
+OPEN = [1.60, 1.00, 1.20, 1.00, 1.30, 1.02]
 
 
 class TestVerdicts:
     def test_nearer_is_the_model_with_the_smaller_error(self):
         """
-        5 % against 31 % in four cells: the nearer model is named first, the difference is below 0.
+        5 % against 31 % in six cells: the nearer model is named first, the difference is below 0,
+        and two of 64 flips are as clear.
         """
         ranking, pair = compared(rows("whatif", FAR), rows("prophet", NEAR))
 
         assert (pair.better, pair.worse, pair.verdict, pair.cells) == (
-            "prophet", "whatif", "nearer", 4,
+            "prophet", "whatif", "nearer", 6,
         )  # fmt: skip
-        assert pair.difference == pytest.approx(-0.255)
-        assert pair.chance < 0.001
+        assert (pair.quantity, pair.speed, pair.family) == ("job_s", "raw", "explored")
+        assert pair.difference == pytest.approx(-1.52 / 6)
+        assert pair.low < pair.difference < pair.high < 0
+        assert pair.chance == 2 / 64
+        assert pair.errors == pytest.approx((0.31 / 6, 1.83 / 6))
         assert (ranking.models, ranking.nearest) == (("prophet", "whatif"), ("prophet",))
-        assert ranking.errors == pytest.approx((0.05, 0.305))
-        assert pair.reason == f"chance gives as much in at most 0.04 % of cases{GIVEN}"
+        assert (ranking.quantity, ranking.speed, ranking.reason) == ("job_s", "raw", "")
+        assert ranking.errors == pytest.approx((0.31 / 6, 1.83 / 6))
+        assert pair.reason == f"chance gives as much in at most 3.1 % of cases{JOBS}"
 
     def test_differences_that_scatter_over_the_cells_decide_nothing(self):
         """
-        The mean differs by 10 points, far more than the floors, and the cells disagree: what counts
+        The mean differs by 9 points, far more than the floors, and the cells disagree: what counts
         is how the differences vary, not the noise alone.
         """
-        _, pair = compared(rows("a", [1.1, 1.1, 1.1, 1.1]), rows("b", [1.6, 1.0, 1.2, 1.0]))
+        _, pair = compared(rows("a", [1.1] * 6), rows("b", OPEN))
 
-        assert pair.verdict == "undecided"
-        assert pair.reason == "68 more cells would tell, more repeats would not"
+        assert (pair.verdict, pair.better) == ("undecided", "a")
+        assert pair.chance > 0.05
+        assert pair.low < 0 < pair.high
+        assert pair.reason.endswith(" more cells would tell (285 min of jobs)")
 
-    def test_noise_that_could_give_the_difference_decides_nothing(self):
+    @pytest.mark.parametrize("floor", [None, 0.0, 0.2])
+    def test_the_noise_need_not_be_known(self, floor):
         """
-        10 points in every cell; with floors of 6 % they may be chance, with half of
-        that they are not.
+        Single trials, or repeats that never differ: what varies over the cells is what is tested.
         """
+        _, pair = compared(rows("a", FAR, floor), rows("b", NEAR, floor))
 
-        def verdict(floor):
-            return compared(rows("a", [1.05] * 4, floor), rows("b", [0.85] * 4, floor))[1].verdict
-
-        assert (verdict(0.06), verdict(0.03)) == ("undecided", "nearer")
-
-    def test_repeats_may_tell(self):
-        """
-        Where all that varies is noise.
-        """
-        _, pair = compared(rows("a", [1.05] * 4, 0.06), rows("b", [0.95] * 3 + [0.85], 0.06))
-
-        assert pair.verdict == "undecided"
-        assert "more repeats" in pair.reason
+        assert (pair.verdict, pair.chance) == ("nearer", 2 / 64)
 
     def test_models_within_two_points_are_equal(self):
         """
-        Unless another margin is asked for.
+        Where the whole interval lies inside, although chance would hardly give as much.
         """
-        near = rows("a", [1.10] * 6, 0.003), rows("b", [1.11] * 6, 0.003)
-        ranking, pair = compared(*near)
+        ranking, pair = compared(rows("a", [1.10] * 6), rows("b", [1.11] * 5 + [1.112]))
 
         assert (pair.verdict, ranking.nearest) == ("equal", ("a", "b"))
-        assert pair.reason == f"their errors differ by less than 2 points{GIVEN}"
-        assert compared(*near, margin=0.005)[1].verdict == "nearer"
+        assert pair.chance == 2 / 64
+        assert pair.reason == f"their errors differ by less than 2 points{JOBS}"
 
-    def test_the_same_predictions_are_equal_without_any_noise(self):
+    @pytest.mark.parametrize(("gap", "verdict"), [(0.0199, "equal"), (0.0201, "nearer")])
+    def test_the_margin_is_two_points(self, gap, verdict):
         """
-        Nothing needs to be measured twice for that.
+        Of a difference that hardly varies, in either direction.
         """
-        _, pair = compared(rows("a", FAR, None), rows("b", FAR, None))
+        lengths = [1.10 + gap + 1e-6 * place for place in range(6)]
+        shorts = [0.90 - gap - 1e-6 * place for place in range(6)]
 
-        assert (pair.verdict, pair.difference, pair.chance) == ("equal", 0, None)
-        assert pair.reason == f"both predict the same times{GIVEN}"
+        assert compared(rows("a", [1.10] * 6), rows("b", lengths))[1].verdict == verdict
+        assert compared(rows("a", [0.90] * 6), rows("b", shorts))[1].verdict == verdict
+        (pair,) = asked(rows("b", [1.10] * 6), rows("a", lengths))
+        assert pair.verdict == {"nearer": "undecided"}.get(verdict, verdict)
+
+    def test_a_small_difference_that_varies_is_not_equal(self):
+        """
+        One end beyond two points leaves it open.
+        """
+        varied = [1.14, 1.09, 1.12, 1.10, 1.13, 1.11]
+        above = compared(rows("a", [1.1] * 6), rows("b", varied))[1]
+        assert above.verdict == "undecided"
+        assert above.low < -0.02 < above.high < 0.02
+        (mirrored,) = asked(rows("a", varied), rows("b", [1.1] * 6))
+        assert mirrored.verdict == "undecided"
+        assert -0.02 < mirrored.low < 0.02 < mirrored.high
 
     def test_more_pairs_need_more_proof(self):
         """
         What is proved of two models is not, where nine have been compared.
         """
-        first, second = rows("a", [1.20, 1.30, 1.18, 1.26]), rows("b", [1.10, 1.12, 1.11, 1.14])
-        others = [rows(f"m{i}", [1.5 + i, 1.2, 2.0, 1.4 + i]) for i in range(7)]
+        generator = np.random.default_rng(1)
+        first, second = rows("a", CLOSE["a"]), rows("b", CLOSE["b"])
+        others = [
+            rows(f"m{place}", 1 + np.abs(0.25 + 0.15 * generator.standard_normal(8)))
+            for place in range(7)
+        ]
 
         alone = compared(first, second)[1]
-        _, pairs = compare([each for several in (first, second, *others) for each in several], {})
+        _, pairs = compare([*chain(first, second, *others)])
 
         (among,) = [pair for pair in pairs if {pair.better, pair.worse} == {"a", "b"}]
         assert (alone.verdict, among.verdict, len(pairs)) == ("nearer", "undecided", 36)
+        assert alone.chance < 0.05 < among.chance
+        assert among.high > alone.high
 
-    def test_one_cell_speaks_for_itself_alone(self):
+    def test_a_look_has_a_level_of_its_own(self):
         """
-        A clear difference in it is one there.
+        3.1 % is enough once, and not where eight looks are taken; the interval is wider.
         """
-        _, pair = compared(rows("a", [1.05]), rows("b", [1.40]))
+        once = compared(rows("a", NEAR), rows("b", FAR))[1]
+        of_eight = compared(rows("a", NEAR), rows("b", FAR), error=0.012)[1]
 
-        assert (pair.verdict, pair.better, pair.low, pair.high) == (
-            "nearer", "a", pair.difference, pair.difference,
-        )  # fmt: skip
-        assert pair.reason.endswith(f"; this holds for one cell alone{GIVEN}")
+        assert (once.verdict, of_eight.verdict) == ("nearer", "undecided")
+        assert once.chance == of_eight.chance == 2 / 64
+        assert of_eight.low < once.low
 
-    @pytest.mark.parametrize(
-        ("inputs", "ending"),
-        [("aaaa", "; this holds for one input alone"),
-         ("aabb", "; this holds for two inputs alone"),
-         ("aabc", "cases"), ("abcd", "cases")],
-    )  # fmt: skip
-    def test_few_inputs_speak_for_themselves_alone(self, inputs, ending):
+    def test_an_interval_without_a_bound_says_so(self):
         """
-        Three show how inputs vary; cells that share none are what varies.
+        Of six equal gaps, where no flip is allowed to be as clear.
         """
-        _, pair = compared(rows("a", FAR, inputs=inputs), rows("b", NEAR, inputs=inputs))
+        _, pair = compared(rows("a", [1.25] * 6), rows("b", [1.5] * 6), error=0.012)
 
-        assert pair.verdict == "nearer"
-        assert pair.reason.endswith(f"{ending}{GIVEN}")
+        assert (pair.low, pair.high, pair.verdict) == (None, None, "undecided")
 
-    def test_a_profile_that_varies_decides_nothing(self):
-        """
-        25 points apart by this profile, and by four others between 5 points and 45.
-        """
-        first, second = rows("a", NEAR), rows("b", FAR)
-
-        def judged(*moves):
-            refits = {("a", each.cell, "job_s"): [each.predicted_s] * 4 for each in first}
-            refits |= {
-                ("b", each.cell, "job_s"): [each.predicted_s + move for move in moves]
-                for each in second
-            }
-            return compared(first, second, refits=refits)[1]
-
-        far = judged(-20, 20, -20, 20)
-        assert far.verdict == "undecided"
-        assert far.reason.endswith(" more profiling cells would tell, more repeats would not")
-        near = judged(-1, 1, -1, 1)
-        assert (near.verdict, near.reason[-6:]) == ("nearer", " cases")
-        assert judged(-20, 20, 20).reason.endswith(GIVEN)
-        assert compared(first, second, refits={})[1].reason.endswith(GIVEN)
-
-    def test_cells_that_share_an_input_are_no_proof_of_their_own(self):
-        """
-        Nine cells of three inputs that disagree: what more would tell are inputs.
-        """
-        shares = [share for share in (1.2, 1.5, 1.3) for _ in range(3)]
-        near = [1.20, 1.21, 1.19] * 3
-        same = compared(rows("a", shares, inputs="aaabbbccc"), rows("b", near, inputs="aaabbbccc"))
-
-        assert same[1].verdict == "undecided"
-        assert "more inputs would tell" in same[1].reason
-        assert compared(rows("a", shares), rows("b", near))[1].verdict == "nearer"
-
-    @given(st.lists(st.tuples(*[st.floats(0.5, 2)] * 3), min_size=1, max_size=6))
+    @given(st.lists(st.tuples(*[st.floats(0.5, 2)] * 3), min_size=1, max_size=7))
     def test_the_better_model_is_named_first(self, shares):
         """
         Whatever the order of the models.
@@ -194,50 +207,28 @@ class TestVerdicts:
             rows(name, of_model)
             for name, of_model in zip("abc", zip(*shares, strict=True), strict=True)
         ]
-        (ranking,), pairs = compare([each for model in models for each in model], {})
+        (ranking,), pairs = compare([*chain(*models)])
         errors = dict(zip(ranking.models, ranking.errors, strict=True))
 
         for pair in pairs:
             assert pair.difference == pytest.approx(errors[pair.better] - errors[pair.worse])
+            assert pair.errors == (errors[pair.better], errors[pair.worse])
             assert pair.difference <= 1e-12
-            assert pair.low - 1e-9 <= pair.difference <= pair.high + 1e-9
+            assert pair.low is None or pair.low - 1e-9 <= pair.difference
+            assert pair.high is None or pair.difference <= pair.high + 1e-9
         assert ranking.nearest[0] == ranking.models[0]
         assert len(pairs) == 3
 
-
-class TestUnknownNoise:
-    @pytest.mark.parametrize("shares", [(FAR, NEAR), (FAR[:1], NEAR[:1])])
-    def test_single_trials_have_no_verdict(self, shares):
+    @given(st.randoms())
+    def test_the_order_of_scores_does_not_matter(self, random):
         """
-        A win of 25 points over single trials: the noise is said to be unknown.
+        Nor who comes first among the models.
         """
-        _, pair = compared(*(rows(name, of, None) for name, of in zip("ab", shares, strict=True)))
+        scores = [*rows("a", NEAR), *rows("b", FAR), *rows("c", OPEN)]
+        question = Question(nearer=("a", "c"))
+        mixed = random.sample(scores, len(scores))
 
-        assert (pair.verdict, pair.chance) == ("undecided", None)
-        assert pair.reason == "the noise is not known, because no cell was measured twice"
-
-    @pytest.mark.parametrize("cells", [1, 4])
-    def test_repeats_that_never_differ_have_none_either(self, cells):
-        """
-        A constant series is no measurement of noise.
-        """
-        _, pair = compared(rows("a", FAR[:cells], 0.0), rows("b", NEAR[:cells], 0.0))
-
-        assert pair.verdict == "undecided"
-        assert pair.reason == "the noise is not known, because repeats do not differ at all"
-
-    def test_a_cell_without_a_floor_has_the_largest(self):
-        """
-        That of other cells, not none.
-        """
-
-        def judged(floor):
-            more = {"c8": 1.05}, {"c8": 0.85}
-            first = rows("a", {f"c{i}": 1.05 for i in range(3)}, 0.04), rows("a", more[0], floor)
-            second = rows("b", {f"c{i}": 0.85 for i in range(3)}, 0.04), rows("b", more[1], floor)
-            return compared(*first, *second)[1]
-
-        assert judged(None) == judged(0.04)
+        assert compare(mixed, question=question) == compare(scores, question=question)
 
     @pytest.mark.parametrize("share", [math.nan, math.inf])
     def test_what_is_no_number_never_gets_here(self, share):
@@ -246,6 +237,465 @@ class TestUnknownNoise:
         """
         with pytest.raises(ModelError, match="not both finite"):
             rows("a", [share])
+
+
+class TestFewUnits:
+    @pytest.mark.parametrize(
+        ("cells", "reason"),
+        [(5, "fewer than 6 cells tell nothing: 1 more cell"),
+         (4, "fewer than 6 cells tell nothing: 2 more cells"),
+         (1, "fewer than 6 cells tell nothing: 5 more cells")],
+    )  # fmt: skip
+    def test_tell_nothing(self, cells, reason):
+        """
+        However clear it looks: no chance is said, and the range of the cells stands for an
+        interval.
+        """
+        ranking, pair = compared(rows("a", NEAR[:cells]), rows("b", FAR[:cells]))
+        gaps = [near - far for near, far in zip(NEAR[:cells], FAR[:cells], strict=True)]
+
+        assert (pair.verdict, pair.chance, pair.reason) == ("undecided", None, reason)
+        assert (pair.low, pair.high) == pytest.approx((min(gaps), max(gaps)))
+        assert ranking.nearest == ("a", "b")
+
+    def test_a_range_inside_the_margin_is_not_equal(self):
+        """
+        Five cells say nothing of a sixth.
+        """
+        assert compared(rows("a", [1.1] * 5), rows("b", [1.101] * 5))[1].verdict == "undecided"
+
+    def test_asked_is_no_better_than_explored(self):
+        """
+        Five cells are five cells.
+        """
+        (pair,) = asked(rows("a", NEAR[:5]), rows("b", FAR[:5]))
+
+        assert (pair.verdict, pair.chance) == ("undecided", None)
+        assert pair.reason == "fewer than 6 cells tell nothing: 1 more cell"
+
+
+class TestSame:
+    def test_predictions_are_equal_without_any_test(self):
+        """
+        Nothing needs to be measured twice for that, nor in six cells.
+        """
+        for shares in (FAR, FAR[:1]):
+            ranking, pair = compared(rows("a", shares, None), rows("b", shares, None))
+
+            assert (pair.verdict, pair.difference, pair.chance) == ("equal", 0, 1)
+            assert (pair.low, pair.high, pair.cells) == (0, 0, len(shares))
+            assert pair.reason == "both predict the same times"
+            assert (pair.quantity, pair.speed, pair.family) == ("job_s", "raw", "explored")
+            assert pair.errors == ranking.errors
+            assert (pair.better, pair.worse) == ranking.models == ranking.nearest
+
+    def test_counts_once_in_its_family(self):
+        """
+        What is proved of a pair stays proved where a third model is one of them by another name,
+        which has the same verdict.
+        """
+        _, alone = compared(rows("a", NEAR), rows("b", OPEN))
+        _, pairs = compare([*rows("a", NEAR), *rows("b", OPEN), *rows("c", OPEN)])
+
+        found = {(pair.better, pair.worse): pair for pair in pairs}
+        assert found["a", "b"] == alone
+        assert found["a", "c"] == alone.model_copy(update={"worse": "c"})
+        assert found["b", "c"].reason == "both predict the same times"
+
+    def test_asked_of_each_other_they_are_equal_and_others_tested(self):
+        """
+        In one family.
+        """
+        same, other = asked(
+            rows("a", NEAR), rows("b", NEAR), rows("c", FAR), nearer=("a", "b", "c")
+        )
+
+        assert (same.verdict, same.family, same.worse) == ("equal", "asked", "b")
+        assert (other.verdict, other.chance) == ("nearer", 1 / 64)
+
+    def test_is_what_rounding_makes_of_it(self):
+        """
+        A share of 1e-9 in one cell is the same, 1e-8 is not; in the order of the rows.
+        """
+        three = {
+            "a": rows("a", NEAR), "b": rows("b", [*NEAR[:5], NEAR[5] * (1 + 1e-8)]),
+            "c": rows("c", [NEAR[0] * (1 + 5e-10), *NEAR[1:]]),
+            "d": rows("d", [*NEAR[:5], NEAR[5] * (1 + 1.05e-8)]),
+        }  # fmt: skip
+
+        assert same_predictions(three) == {"a": "a", "b": "b", "c": "a", "d": "b"}
+
+    def test_nothing_is_the_same_as_nothing_only(self):
+        """
+        A prediction of 0 s is no small share of another time.
+        """
+        two = {"a": rows("a", [0.0]), "b": rows("b", [1e-12]), "c": rows("c", [0.0])}
+
+        assert same_predictions(two) == {"a": "a", "b": "b", "c": "a"}
+
+
+class TestAsked:
+    def test_is_one_sided_and_in_the_order_of_the_question(self):
+        """
+        One flip of 64 is as clear for the first, whatever the others are named.
+        """
+        (pair,) = asked(rows("b", FAR), rows("a", NEAR))
+
+        assert (pair.better, pair.worse, pair.verdict, pair.chance) == ("a", "b", "nearer", 1 / 64)
+        assert pair.reason == f"chance gives as much in at most 1.6 % of cases{JOBS}"
+        assert pair.errors == pytest.approx((0.31 / 6, 1.83 / 6))
+
+    def test_the_first_may_be_the_worse(self):
+        """
+        It is named first all the same, and what is tested does not hold: no verdict, and a
+        difference above 0.
+        """
+        (pair,) = asked(rows("a", FAR), rows("b", NEAR))
+
+        assert (pair.better, pair.verdict, pair.chance) == ("a", "undecided", 1.0)
+        assert 0 < pair.low < pair.difference < pair.high
+        assert pair.errors[0] > pair.errors[1]
+
+    def test_each_other_is_a_pair_of_one_family(self):
+        """
+        Not all pairs: what is not asked does not count.
+        """
+        scores = rows("a", NEAR), rows("b", FAR), rows("c", OPEN), rows("d", [9.0] * 6)
+        pairs = asked(*scores, nearer=("a", "b", "c"))
+        alone = asked(*scores, nearer=("a", "c"))
+
+        assert [(pair.better, pair.worse) for pair in pairs] == [("a", "b"), ("a", "c")]
+        assert pairs[0].chance == 1 / 64
+        assert pairs[1].chance == alone[0].chance
+
+    def test_is_not_found_where_it_was_explored(self):
+        """
+        Beside a sealed question everything else is explored; sealed and afterwards are asked.
+        """
+        models = rows("a", NEAR), rows("b", FAR)
+
+        counts = {how: len(asked(*models, asked=how)) for how in ("sealed", "afterwards")}
+        assert counts == {"sealed": 1, "afterwards": 1}
+        assert asked(*models, asked="explored") == []
+        _, pairs = compare([*chain(*models)], question=Question(how_far="a"))
+        assert [pair.family for pair in pairs] == ["explored"]
+
+    def test_is_on_the_cells_that_the_asked_models_share(self):
+        """
+        A third model that answers seven of eight cells takes none from them.
+        """
+        a, b = rows("a", [*NEAR, 1.04, 1.05]), rows("b", [*FAR, 1.28, 1.33])
+        third = rows("c", [*OPEN, 1.5])
+        question = Question(nearer=("a", "b"))
+
+        _, pairs = compare([*a, *b, *third], question=question)
+        cells = {(pair.family, pair.worse, pair.better): pair.cells for pair in pairs}
+        assert cells == {
+            ("asked", "b", "a"): 8, ("explored", "b", "a"): 7, ("explored", "c", "a"): 7,
+            ("explored", "b", "c"): 7,
+        }  # fmt: skip
+
+    def test_of_a_model_that_answers_nowhere_nothing_is_tested(self):
+        """
+        Nor of two that share no cell.
+        """
+        assert asked(rows("a", NEAR), rows("b", FAR), nearer=("a", "x")) == []
+        assert asked(rows("a", {"c0": 1.0}), rows("b", {"c1": 1.0})) == []
+
+    def test_reference_speed_is_explored_alone(self):
+        """
+        Raw job times are what a question is about.
+        """
+        scores = [
+            row
+            for speed in ("raw", "reference")
+            for model, shares in (("a", NEAR), ("b", FAR))
+            for row in rows(model, shares, speed=speed)
+        ]
+
+        _, pairs = compare(scores, question=Question(nearer=("a", "b")))
+        found = sorted((pair.family, pair.speed) for pair in pairs)
+        assert found == [("asked", "raw"), ("explored", "raw"), ("explored", "reference")]
+
+
+class TestScope:
+    def test_cells_of_one_input_are_one_unit_where_inputs_are_asked_about(self):
+        """
+        Twelve cells of six inputs: a flip of 64; on these jobs they are twelve.
+        """
+        inputs = [name for name in "abcdef" for _ in range(2)]
+        a = rows("a", [share for share in NEAR for _ in range(2)], inputs=inputs)
+        b = rows("b", [share for share in FAR for _ in range(2)], inputs=inputs)
+
+        (of_inputs,) = asked(a, b, scope="inputs")
+        (of_jobs,) = asked(a, b)
+
+        assert (of_inputs.chance, of_jobs.chance) == (1 / 64, 1 / 4096)
+        assert of_inputs.reason == (
+            "chance gives as much in at most 1.6 % of cases; this holds for inputs of this kind"
+            " (6 of them)"
+        )
+        assert of_jobs.reason == f"chance gives as much in at most 0.024 % of cases{JOBS}"
+
+    def test_five_inputs_are_too_few(self):
+        """
+        However many cells they have.
+        """
+        inputs = "aabbccddee"
+        (pair,) = asked(
+            rows("a", [1.05] * 10, inputs=inputs), rows("b", [1.4] * 10, inputs=inputs),
+            scope="inputs",
+        )  # fmt: skip
+
+        assert (pair.verdict, pair.chance) == ("undecided", None)
+        assert pair.reason == "fewer than 6 inputs tell nothing: 1 more input"
+        one = asked(rows("a", [1.05] * 4, inputs="aaaa"), rows("b", [1.4] * 4), scope="inputs")
+        assert one[0].reason == "fewer than 6 inputs tell nothing: 5 more inputs"
+
+    def test_an_input_that_is_not_known_is_one_of_its_own(self):
+        """
+        Of jobs each cell is one.
+        """
+        cells = rows("a", [1.0] * 4, inputs=["x", "", "x", ""])
+
+        assert units_of(cells, "inputs") == ["x", "c1", "x", "c3"]
+        assert units_of(cells, "jobs") == ["c0", "c1", "c2", "c3"]
+
+    def test_equal_holds_for_the_scope_too(self):
+        """
+        And what is undecided holds for nothing.
+        """
+        near = rows("a", [1.1] * 6, inputs="abcdef"), rows("b", [1.1001] * 6, inputs="abcdef")
+
+        (pair,) = asked(*near, scope="inputs")
+        assert pair.verdict == "equal"
+        assert pair.reason.endswith("; this holds for inputs of this kind (6 of them)")
+
+
+class TestWhatWouldTell:
+    @pytest.mark.parametrize(
+        ("scope", "noun", "family", "sides"),
+        [("jobs", "cell", "explored", 2), ("jobs", "cell", "asked", 1),
+         ("inputs", "input", "asked", 1)],
+    )  # fmt: skip
+    def test_the_level_is_shared_by_the_pairs_that_are_open(self, scope, noun, family, sides):
+        """
+        Three models, two of which are open with one another: the level is divided by the pairs
+        that no verdict has, and by both sides where either may be nearer.
+        """
+        scores = {
+            "a": rows("a", [1.1, 1.12, 1.1, 1.08, 1.1, 1.1], 0.03, inputs="abcdef"),
+            "b": rows("b", [1.35, 1.0, 1.2, 1.15, 1.3, 1.02], 0.03, inputs="abcdef"),
+            "c": rows("c", [1.3, 1.05, 1.25, 1.0, 1.22, 1.1], 0.03, inputs="abcdef"),
+            "d": rows("d", [3.0, 3.1, 3.2, 3.0, 3.3, 2.9], 0.03, inputs="abcdef"),
+        }
+        question = Question(nearer=("a", "b", "c", "d"), scope=scope)
+        _, pairs = compare([*chain(*scores.values())], question=question)
+        of_family = [pair for pair in pairs if pair.family == family]
+        open_pairs = [pair for pair in of_family if pair.verdict == "undecided"]
+
+        assert len(open_pairs) == {"asked": 2, "explored": 3}[family]
+        for pair in open_pairs:
+            remedy = Remedy(
+                scores=[scores[pair.better], scores[pair.worse]],
+                units=units_of(scores["a"], scope), noun=noun,
+                error=0.05 / len(open_pairs) / sides, margin=0.02,
+            )  # fmt: skip
+            assert pair.reason == remedy_text(remedy)
+
+
+class TestRefits:
+    def judged(self, *moves, quantity="job_s", b_moves=None):
+        """
+        The pair of a model at 5 % and one at 30 %, each of whose refits move its times by so much.
+        """
+        near, far = rows("a", NEAR), rows("b", FAR)
+        refits = {("a", row.cell, quantity): [row.predicted_s] * 4 for row in near}
+        refits |= {
+            ("b", row.cell, quantity): [
+                move if move is None else row.predicted_s + move for move in b_moves or moves
+            ]
+            for row in far
+        }
+        return compared(near, far, refits=refits)[1]
+
+    def test_a_profile_that_turns_it_round_is_named(self):
+        """
+        25 points apart by this profile; without one of its cells the other is nearer: the verdict
+        stands for this profile, which the reason says.
+        """
+        pair = self.judged(0, -30, 1, 1)
+
+        assert pair.verdict == "nearer"
+        assert pair.reason == (
+            f"chance gives as much in at most 3.1 % of cases{JOBS}, with this profile: without one"
+            " of its cells the difference turns round"
+        )
+
+    @pytest.mark.parametrize(
+        "moves",
+        [(1, -1, 2, -2), (0, -20, 0, 0), (0, -30, 0), (0, -30, None, 0), ()],
+    )  # fmt: skip
+    def test_nothing_is_said_where_it_stays(self, moves):
+        """
+        Small moves, too few refits to tell, or one without an answer.
+        """
+        assert self.judged(*moves).reason.endswith(JOBS)
+
+    def test_refits_of_another_quantity_say_nothing(self):
+        """
+        Of a body, say.
+        """
+        assert self.judged(0, -30, 1, 1, quantity="body_s").reason.endswith(JOBS)
+
+    def test_what_is_undecided_does_not_turn(self):
+        """
+        There is nothing to turn.
+        """
+        a, b = rows("a", [1.1] * 6), rows("b", OPEN)
+        refits = {(row.model, row.cell, "job_s"): [row.predicted_s - 60] * 4 for row in [*a, *b]}
+
+        assert "profile" not in compared(a, b, refits=refits)[1].reason
+
+    def test_differences_by_hand(self):
+        """
+        One cell: 5 % against 30 %; of refits that are fewer the last are the prediction itself.
+        """
+        two = {"a": rows("a", [1.05]), "b": rows("b", [1.30])}
+        refits = {
+            ("a", "c0", "job_s"): [110.0, 90.0, 105.0, 95.0, 120.0],
+            ("b", "c0", "job_s"): [130.0, 100.0, 120.0, 80.0],
+        }
+
+        moved = refit_differences(two, ("a", "b"), refits)
+        assert moved == pytest.approx([-0.2, 0.1, -0.15, -0.15, -0.1])
+        assert refit_differences(two, ("b", "a"), refits) == pytest.approx([-m for m in moved])
+        assert refit_differences(two, ("a", "b"), {}) == []
+
+    def test_differences_are_means_over_cells(self):
+        """
+        Of two cells of different length.
+        """
+        two = {
+            "a": [*rows("a", {"c0": 1.0}), *rows("a", {"c1": 1.0}, measured_s=200.0)],
+            "b": [*rows("b", {"c0": 1.1}), *rows("b", {"c1": 1.2}, measured_s=200.0)],
+        }
+        refits = {
+            (row.model, row.cell, "job_s"): [row.predicted_s * 1.5] * 4
+            for row in chain(*two.values())
+        }
+
+        moved = refit_differences(two, ("a", "b"), refits)
+        assert moved == pytest.approx([0.5 - (0.65 + 0.8) / 2] * 4)
+
+
+class TestEarlier:
+    """Models that had been asked of the same trials before."""
+
+    MODELS = rows("a", CLOSE["a"]), rows("b", CLOSE["b"])
+    WILD = CLOSE["c"]
+
+    def test_count_in_what_is_explored(self):
+        """
+        The same pair, and two more that had been tried: what was proved is not.
+        """
+        _, alone = compared(*self.MODELS)
+        _, pair = compared(*self.MODELS, earlier=rows("old", self.WILD))
+
+        assert (alone.verdict, alone.chance) == ("nearer", 8 / 256)
+        assert (pair.verdict, pair.chance) == ("undecided", 16 / 256)
+        assert (pair.better, pair.worse) == ("a", "b")
+
+    def test_are_not_ranked(self):
+        """
+        They were asked of another run.
+        """
+        ranking, _ = compared(*self.MODELS, earlier=rows("old", [1.0] * 8))
+
+        assert ranking.models == ("a", "b")
+
+    @pytest.mark.parametrize("shares", [CLOSE["c"][:7], CLOSE["a"]])
+    def test_that_lack_a_cell_or_say_the_same_add_nothing(self, shares):
+        """
+        The family is as it was.
+        """
+        assert compared(*self.MODELS, earlier=rows("old", shares)) == compared(*self.MODELS)
+
+    def test_of_the_same_name_are_others(self):
+        """
+        The same model by an older profile is one more try.
+        """
+        again = compared(*self.MODELS, earlier=rows("b", self.WILD))
+
+        assert again == compared(*self.MODELS, earlier=rows("old", self.WILD))
+        assert again != compared(*self.MODELS)
+
+    def test_do_not_count_in_what_is_asked(self):
+        """
+        The question was sealed before.
+        """
+        earlier = rows("old", self.WILD)
+
+        assert asked(*self.MODELS, earlier=earlier) == asked(*self.MODELS)
+
+    def test_without_models_there_is_nothing_to_compare(self):
+        """
+        However many had been asked.
+        """
+        assert compare([], earlier=rows("old", self.WILD)) == ([], [])
+
+    def test_are_kept_by_model_and_cell(self):
+        """
+        Each with its score.
+        """
+        scores = [*rows("a", [1.0, 1.1]), *rows("b", [1.2])]
+
+        assert rows_before(scores) == {
+            "a": {"c0": scores[0], "c1": scores[1]}, "b": {"c0": scores[2]},
+        }  # fmt: skip
+
+
+class TestQuantities:
+    def test_job_times_alone_are_compared(self):
+        """
+        Bodies say where an error comes from: they are ranked, and none is nearest.
+        """
+        scores = [
+            row
+            for quantity in ("body_s", "job_s", "map_task_s")
+            for model, shares in (("a", FAR), ("b", NEAR))
+            for row in rows(model, shares, quantity=quantity)
+        ]
+
+        rankings, pairs = compare(scores)
+        assert [pair.quantity for pair in pairs] == ["job_s"]
+        assert {ranking.quantity: (ranking.models, ranking.nearest) for ranking in rankings} == {
+            "body_s": (("b", "a"), ()), "job_s": (("b", "a"), ("b",)),
+            "map_task_s": (("b", "a"), ()),
+        }  # fmt: skip
+
+    def test_each_speed_has_a_ranking(self):
+        """
+        And a family of its own.
+        """
+        scores = [*rows("a", NEAR), *rows("b", FAR), *rows("a", FAR, speed="reference"),
+                  *rows("b", NEAR, speed="reference")]  # fmt: skip
+
+        rankings, pairs = compare(scores)
+        assert [(ranking.speed, ranking.nearest) for ranking in rankings] == [
+            ("raw", ("a",)), ("reference", ("b",)),
+        ]  # fmt: skip
+        assert [(pair.speed, pair.better, pair.chance) for pair in pairs] == [
+            ("raw", "a", 2 / 64), ("reference", "b", 2 / 64),
+        ]  # fmt: skip
+
+    def test_one_model_is_ranked_and_not_compared(self):
+        """
+        It is the nearest of one.
+        """
+        (ranking,), pairs = compare(rows("a", NEAR))
+
+        assert (ranking.models, ranking.nearest, pairs) == (("a",), ("a",), [])
 
 
 class TestCommonCells:
@@ -258,6 +708,7 @@ class TestCommonCells:
         )
 
         assert (ranking.cells, pair.cells, pair.better) == (2, 2, "b")
+        assert ranking.cells_left_out == {"a model that is compared has no answer": 1}
         assert ranking.errors == pytest.approx((0.2, 0.3))
 
     def test_who_answers_few_is_never_nearest(self):
@@ -297,37 +748,56 @@ class TestCommonCells:
         """
         One of them is ranked, alone.
         """
-        (ranking,), pairs = compare([*rows("a", {"c0": 1.1}), *rows("b", {"c1": 1.0})], {})
+        (ranking,), pairs = compare([*rows("a", {"c0": 1.1}), *rows("b", {"c1": 1.0})])
 
         assert (ranking.models, len(ranking.left_out), pairs) == (("a",), 1, [])
 
-
-class TestFrame:
-    def test_cells_that_are_mostly_frame_say_nothing_of_jobs(self):
+    def test_half_as_many_answers_are_enough(self):
         """
-        A share of 30 % still counts, 31 % does not; bodies are compared in all cells.
+        Two of four are ranked, one of four is not; of three, two are.
         """
-        scores = [
-            each
-            for quantity in ("job_s", "body_s")
-            for model, shares in (("a", FAR), ("b", NEAR))
-            for each in rows(model, shares, quantity=quantity)
-        ]
-
-        rankings, _ = compare(scores, {"c0": 0.31, "c1": 0.30})
-
-        assert {each.quantity: (each.cells, each.reason) for each in rankings} == {
-            "job_s": (3, "the frame exceeds 30 % of the job in 1 of 4 cells"),
-            "body_s": (4, ""),
+        four = {f"c{place}": None for place in range(4)}
+        models = {"a": four, "b": dict.fromkeys(("c0", "c1")), "c": dict.fromkeys(("c2",))}
+        scores = {
+            model: {row.cell: row for row in rows(model, dict.fromkeys(cells, 1.1))}
+            for model, cells in models.items()
         }
 
-    def test_where_every_cell_is_there_is_no_verdict(self):
-        """
-        And the reason is the frame.
-        """
-        (ranking,), pairs = compare(
-            [*rows("a", FAR), *rows("b", NEAR)], dict.fromkeys(("c0", "c1", "c2", "c3"), 0.7)
-        )
+        ranked, left_out = ranked_rows(scores)
+        assert [*ranked] == ["a", "b"]
+        assert left_out == {"c": "it answers 1 of 4 cells"}
+        assert [score.cell for score in ranked["a"]] == ["c0", "c1"]
 
-        assert (ranking.models, ranking.nearest, ranking.cells, pairs) == ((), (), 0, [])
-        assert ranking.reason == "the frame exceeds 30 % of the job in 4 of 4 cells"
+    def test_of_several_with_as_few_answers_the_last_by_name_goes(self):
+        """
+        Until the others share a cell.
+        """
+        scores = {
+            model: {row.cell: row for row in rows(model, dict.fromkeys(cells, 1.1))}
+            for model, cells in {"b": ["c0"], "a": ["c1"], "c": ["c1"]}.items()
+        }
+
+        ranked, left_out = ranked_rows(scores)
+        assert [*ranked] == ["a"]
+        assert [*left_out] == ["c", "b"]
+
+    def test_the_nearest_comes_first_then_the_name(self):
+        """
+        Cells in the order of their names, means over all of them.
+        """
+        scores = {
+            model: {row.cell: row for row in rows(model, {"c9": share, "c10": 1.0})}
+            for model, share in (("z", 1.2), ("b", 1.4), ("a", 1.4))
+        }
+
+        ranked, _ = ranked_rows(scores)
+        assert [*ranked] == ["z", "a", "b"]
+        assert [score.cell for score in ranked["z"]] == ["c10", "c9"]
+        assert mean_error(ranked["a"]) == pytest.approx(0.2)
+
+    def test_who_is_not_ranked_is_named_only_beside_others(self):
+        """
+        With no score at all there is no ranking.
+        """
+        assert compare([], models=("a",)) == ([], [])
+        assert ranked_rows({}) == ({}, {})

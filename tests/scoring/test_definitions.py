@@ -15,7 +15,7 @@ from scipy.special import stdtr
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import Measurement
-from harness.base.stats.pairs import pair_tests
+from harness.base.stats.gaps import pair_tests
 from harness.base.stats.resampling import kept_cells
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.core.scoring import score

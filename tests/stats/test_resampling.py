@@ -7,14 +7,15 @@ import pytest
 
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from harness.base.stats.resampling import (
+    drawn_interval,
     jackknife_interval,
+    jackknife_variance,
     kept_cells,
     mean_interval,
-    mean_variance,
     prediction_interval,
-    varied_inputs,
 )
 
 VALUES = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
@@ -40,31 +41,63 @@ class TestUnits:
 
         assert rows.tolist() == (~np.eye(4, dtype=bool)).tolist()
 
-    def test_inputs_are_counted_where_cells_share_them(self):
+    def test_three_known_inputs_are_enough(self):
         """
-        Where none does, there is no level above the cells.
+        And are left out one after the other, in the order of their names.
         """
-        assert varied_inputs(["a", "a", "b"]) == 2
-        assert varied_inputs(["a", "b", ""]) is None
+        rows = kept_cells(["c", "a", "b", "a"])
+
+        assert [np.flatnonzero(~row).tolist() for row in rows] == [[1, 3], [2], [0]]
 
     @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=12))
     def test_single_cells_give_the_variance_of_a_mean(self, values):
         """
         Sample variance over number.
         """
-        variance = mean_variance(np.asarray(values), kept_cells([""] * len(values)))
+        kept = kept_cells([""] * len(values))
+        replicates = kept @ np.asarray(values) / kept.sum(axis=1)
 
-        assert variance == pytest.approx(np.var(values, ddof=1) / len(values), rel=1e-6, abs=1e-9)
+        expected = np.var(values, ddof=1) / len(values)
+        assert jackknife_variance(replicates) == pytest.approx(expected, rel=1e-6, abs=1e-9)
 
     def test_inputs_of_one_size_give_the_variance_of_their_means(self):
         """
         What cells of one input share counts once.
         """
-        values = np.asarray([1.0, 2.0, 5.0, 6.0, 9.0, 10.0])
+        kept = kept_cells(["a", "a", "b", "b", "c", "c"])
+        replicates = kept @ np.asarray([1.0, 2.0, 5.0, 6.0, 9.0, 10.0]) / kept.sum(axis=1)
 
-        variance = mean_variance(values, kept_cells(["a", "a", "b", "b", "c", "c"]))
+        expected = np.var([1.5, 5.5, 9.5], ddof=1) / 3
+        assert jackknife_variance(replicates) == pytest.approx(expected)
 
-        assert variance == pytest.approx(np.var([1.5, 5.5, 9.5], ddof=1) / 3)
+    def test_equal_values_have_no_variance(self):
+        """
+        Not even that of rounding; each row of several is judged by itself.
+        """
+        replicates = np.asarray([[0.1 + 0.2] * 7, [1.0, 2, 3, 4, 5, 6, 7]])
+
+        variances = jackknife_variance(replicates)
+        assert variances[0] == 0
+        assert variances[1] == pytest.approx(6 * 4)
+
+
+class TestDrawnInterval:
+    """Quantiles of draws."""
+
+    def test_known_values(self):
+        """
+        Of 0, 1, ... 100 in logarithms 80 % lie between 10 and 90.
+        """
+        low, high = drawn_interval(np.arange(101.0) / 100, 0.8)
+
+        assert (low, high) == pytest.approx((math.exp(0.1), math.exp(0.9)))
+
+    @pytest.mark.parametrize("odd", [math.inf, math.nan])
+    def test_a_draw_without_an_answer_bounds_nothing(self, odd):
+        """
+        One is enough.
+        """
+        assert drawn_interval(np.asarray([0.0, odd, 0.1]), 0.8) is None
 
 
 class TestMeanInterval:
@@ -147,6 +180,31 @@ def test_the_jackknife_of_a_mean_is_students():
     assert jackknife_interval(2.0, np.asarray([2.5, 2.0, 1.5])) == pytest.approx(
         (2 - half, 2 + half), rel=1e-4
     )
+
+
+def test_the_jackknife_of_equal_values_has_no_width():
+    """
+    Nothing moved.
+    """
+    assert jackknife_interval(2.0, np.full(5, 2.0)) == (2.0, 2.0)
+
+
+def test_few_units_that_make_most_of_the_variance_are_few_degrees_of_freedom():
+    """
+    One of eight alone moves the number: its t has one degree of freedom, not seven, for which the
+    quantiles are 12.71 and 2.36.
+    """
+    alone = np.asarray([1.0] + [0.0] * 7)
+    alike = np.asarray([1.0, -1.0] * 4)
+    halves = [
+        (high - low) / 2 / math.sqrt(jackknife_variance(replicates))
+        for replicates in (alone, alike)
+        for low, high in [jackknife_interval(0.0, replicates)]
+    ]
+
+    # 3 squares^2 / fourth powers: of 0.875 and seven of 0.125 just 3.9, of eight alike 24.
+    weight = 3 * (0.875**2 + 7 * 0.125**2) ** 2 / (0.875**4 + 7 * 0.125**4)
+    assert halves == pytest.approx([stdtrit(weight - 1, 0.975), stdtrit(7, 0.975)])
 
 
 def test_a_long_tail_moves_the_interval():

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.base.stats.pairs import gap_noise, pair_tests
-from harness.base.stats.resampling import kept_cells
+from harness.base.stats.flips import flip_tests
+from harness.base.stats.gaps import gap_noise
 from harness.base.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
 
 CELLS, MOST = 10, 60
-KEPT = kept_cells([""] * CELLS)
+UNITS = [f"c{place}" for place in range(CELLS)]
+MARGIN = 0.02
 
 
 class TestMostUseful:
@@ -61,14 +62,13 @@ def verdict(times, repeats, errors, level):
     known = [cell[:number] for cell, number in zip(times, repeats, strict=True)]
     means = np.asarray([cell.mean() for cell in known])
     spreads = np.asarray([cell.std(ddof=1) for cell in known]) / means
-    pooled = np.sqrt(((repeats - 1) * spreads**2).sum() / (repeats - 1).sum())
-    shares = (1 + errors[:, None]) / means
-    floors = np.where(repeats >= 6, spreads, pooled) / np.sqrt(repeats)
-    tests = pair_tests(shares, floors, KEPT, margin=0.02)
+    shares = (1 + errors) / means
+    gaps = np.abs(shares[0] - 1) - np.abs(shares[1] - 1)
+    tests = flip_tests(gaps[None], UNITS, side="either", error=level)
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
-    if tests.equal[0] <= level:
+    if -MARGIN < tests.low[0] and tests.high[0] < MARGIN:
         return "equal", noise
-    return ("nearer" if tests.distinct[0] <= level else "undecided"), noise
+    return ("nearer" if tests.chance[0] <= level else "undecided"), noise
 
 
 def sequential(errors, noise, generator):
@@ -85,6 +85,13 @@ def sequential(errors, noise, generator):
     return decided, repeats.sum()
 
 
+def of_models(*errors):
+    """
+    Errors of two models, the same in all cells.
+    """
+    return np.asarray(errors)[:, None]
+
+
 MIXED = np.geomspace(0.01, 0.09, CELLS)  # noise of cells: small jobs on a shared machine and large
 
 
@@ -98,7 +105,7 @@ class TestUntilDecided:
         However often one looks, one is called nearer in 5 % of runs at most.
         """
         generator = np.random.default_rng(11)
-        runs = [sequential(np.asarray([0.1, -0.1]), noise, generator)[0] for _ in range(400)]
+        runs = [sequential(of_models(0.1, -0.1), noise, generator)[0] for _ in range(400)]
 
         assert runs.count("nearer") / 400 <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 400)
 
@@ -107,7 +114,7 @@ class TestUntilDecided:
         A gain of 5 points: a fixed plan finds it no more often, although the trials until decided
         are 0.6 of its own.
         """
-        generator, errors = np.random.default_rng(12), np.asarray([0.1, -0.15])
+        generator, errors = np.random.default_rng(12), of_models(0.1, -0.15)
         runs = [sequential(errors, MIXED, generator) for _ in range(300)]
         repeats = int(np.mean([trials for _, trials in runs]) / 0.6 / CELLS)
         fixed = [

@@ -18,6 +18,7 @@ from harness.base.text import printable
 UNKNOWN = "\u2013"  # a dash
 QUANTITIES = {
     "body_s": "body",
+    "attempts_s": "whole attempts",
     "job_s": "job",
     "published_s": "as published",
     "frame_s": "frame",

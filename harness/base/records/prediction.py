@@ -80,12 +80,15 @@ class Prediction(Record):
     Times that a model gives for a cell, before it is measured.
 
     A model gives *body_s*, a job without its frame (tasks without start and end of their JVMs;
-    overlap and waves by the model's own rules), and *published_s*, what the paper's own formula
-    says of the job.  *frame_s* is what passes around tasks, the same for every model
-    (`harness.models.frame`).  A trial of several *jobs* takes the sum of their times: *job_s* is
-    *jobs* x (*body_s* + *frame_s*), *makespan_s* the same from the first task's start to the last
-    one's end, *each_job_s* one of several jobs; all else is of one job.  *job_s* is `None` where
-    the model is not applicable or no frame is known (*not_applicable* names what is missing).
+    overlap and waves by the model's own rules), or *job_s*, one whole job with starts, gaps and
+    closure, or both; and *published_s*, what the paper's own formula says of the job.  A body alone
+    is lent *frame_s*, what passes around tasks, the same for all (`harness.models.frame`).
+
+    In a stored prediction *job_s* is of a trial: of all its *jobs*, each as long as the model says,
+    or *body_s* + *frame_s*.  *makespan_s* is the same from the first task's start to the last one's
+    end, known with a frame, *each_job_s* one of several jobs; all else is of one job.  *job_s* is
+    `None` where the model is not applicable, or no frame is known for its body (*not_applicable*
+    names what is missing).
 
     *phases* are seconds per task under the specification's names;
     *measurable* are the same seconds summed to what a job history shows (`map_main_s`,

@@ -79,10 +79,11 @@ class ProfiledJob(Record):
     One job of a profiling trial: what it was asked, and its times at reference speed.
 
     *number* counts the jobs of one trial from 0.  Sizes are stored bytes; slots those that were
-    effective.  *body_s* is *job_s* less the job's own frame, *map_task_s* and *reduce_task_s* the
-    means of its tasks without start and end of their JVMs; `None` where the frame is not known or
-    there are none.  *map_slowdown_s* is by how much maps took longer once reduces ran than those of
-    the first wave, `None` where nothing tells (no reduce before the last map started).
+    effective.  *body_s* is the time in which its tasks were at work, *map_task_s* and
+    *reduce_task_s* the means of its tasks, all without start and end of their JVMs; `None` where
+    these are not known or there are none.  *map_slowdown_s* is by how much maps took longer once
+    reduces ran than those of the first wave, `None` where nothing tells (no reduce before the last
+    map started).
     """
 
     trial: str

@@ -8,6 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from harness.base.records.question import Answer
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
 Level = Literal["job", "task", "phase", "equation", "estimate"]
@@ -19,6 +20,7 @@ Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", 
 Best = Literal["lowest", "highest", "nearest to 0", "nearest to 1", "nearest to its level"]
 Verdict = Literal["nearer", "equal", "undecided"]
 TallyUnit = Literal["trial", "cell"]
+Family = Literal["asked", "explored"]
 
 
 class Measurement(Record):
@@ -29,7 +31,7 @@ class Measurement(Record):
     lies in the range that was profiled.  *disturbed* repeats the mark of the trial; a disturbed
     trial is scored like any other.  *input* names what the cell reads, workload and size: cells of
     one input vary together (nothing: not known).  *start* names the start of the cluster.
-    *of_profile* names the parts of the frame that the trial does not show itself: its `body_s`
+    *of_profile* names the starts and ends of JVMs that the trial does not show itself: its `body_s`
     rests on the profile's.
     """
 
@@ -167,13 +169,15 @@ class Metric:
 
 class Comparison(Record):
     """
-    Relative errors of two models on the cells that all ranked models answer, and the verdict.
+    Relative errors of two models on the cells that all models of the family answer, and a verdict.
 
-    *difference* is the better's mean error minus the worse's, with its 95 % interval (of fewer
-    cells than six: the range of the cells' differences).  *verdict* is `nearer` (the better one is
-    proved to be), `equal` (proved to differ by less than the margin) or `undecided`; *reason* says
-    why, for what it holds, or what would tell.  *chance* is the probability that equal models are
-    told apart by so much, after Holm's correction for all pairs; `None` where no noise is known.
+    The *family* is what is tested together: the pairs that the question names (`asked`; *better* is
+    the first that it names), or all of them (`explored`; *better* errs less).  *difference* is the
+    better's mean error minus the worse's, from *low* to *high* as tested (of fewer units than six:
+    the range of the cells; `None` where it has no bound).  *verdict* is `nearer` (the better one
+    is), `equal` (they differ by less than the margin) or `undecided`; *reason* says why, for what
+    it holds, or what would tell.  *chance* is the probability of so large a difference of equal
+    models in this family; `None` where that cannot be said.  *errors* are the mean errors of both.
     """
 
     better: str
@@ -182,21 +186,24 @@ class Comparison(Record):
     speed: Speed
     cells: int
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     verdict: Verdict
     reason: str
     chance: float | None = None
+    family: Family = "explored"
+    errors: tuple[float, float] | None = None
 
 
 class Ranking(Record):
     """
     The models in the order of their mean errors, on the *cells* that all of them answer.
 
-    *errors* are those means.  *nearest* are the models than which no other is proved `nearer`: one
-    alone is the nearest.  *left_out* has the reason for each model that is not ranked; *reason*
-    says why cells are left out for their frame, where some are.  *cells_left_out* has the number of
-    scored cells that are not compared, by the reason.
+    *errors* are those means.  *nearest* are, of job times, the models than which no other is
+    `nearer`: one alone is the nearest of several; of other times no models are compared.
+    *left_out* has the reason for each model that is not ranked.  *cells_left_out* has the number of
+    scored cells that are not compared, by the reason.  Older rankings left cells out for their
+    frame: *reason* says so.
     """
 
     quantity: str
@@ -229,11 +236,32 @@ class Decomposition(Record):
     cancelled: float
 
 
+class Control(Record):
+    """
+    A made-up model beside the others, on *cells*, at raw speed: what the test does with it.
+
+    `perfect` predicts the measured means but for their noise, `coin` has the errors of the model
+    *made_of* with signs that are drawn.  *error* is its mean error over all draws, at most *high*
+    in 95 of 100 of them.  *nearer* has, for each model, the share of the draws in which the control
+    is nearer than that model, asked alone.
+    """
+
+    name: Literal["perfect", "coin"]
+    quantity: str
+    cells: int
+    draws: int
+    error: float
+    high: float
+    made_of: str = ""
+    nearer: dict[str, float] = Field(default_factory=dict)
+
+
 class ScoreBook(Record):
     """
     All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
 
-    *tallies* count what was planned and what of it is scored; older books have none.
+    *answer* is that to the question of the run, *controls* are what the test does with made-up
+    models.  *tallies* count what was planned and what of it is scored.  Older books lack some.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -244,6 +272,16 @@ class ScoreBook(Record):
     rankings: tuple[Ranking, ...] = Field(default_factory=tuple)
     decompositions: tuple[Decomposition, ...] = Field(default_factory=tuple)
     tallies: tuple[Tally, ...] = Field(default_factory=tuple)
+    controls: tuple[Control, ...] = Field(default_factory=tuple)
+    answer: Answer | None = None
+
+    def control(self, name: str) -> Control | None:
+        """The control of that *name*; `None` in an older book, or where no noise is known."""
+        return next((control for control in self.controls if control.name == name), None)
+
+    def asked(self) -> list[Comparison]:
+        """Comparisons that the question asks for."""
+        return [pair for pair in self.comparisons if pair.family == "asked"]
 
     def tally(self, unit: TallyUnit, quantity: str = "job_s", model: str = "") -> Tally | None:
         """Count of what is scored of that; `None` in an older book."""
@@ -253,12 +291,12 @@ class ScoreBook(Record):
         return None
 
     def ranking(self, speed: Speed) -> Ranking | None:
-        """The ranking by job times; by bodies where most cells count in no verdict on those."""
+        """The ranking by job times; in older books by bodies, where few job times counted."""
         by_quantity = {
             ranking.quantity: ranking for ranking in self.rankings if ranking.speed == speed
         }
         jobs = by_quantity.get("job_s")
         bodies = by_quantity.get("body_s")
-        if jobs is None or (bodies is not None and bodies.cells > 2 * jobs.cells):
+        if jobs is None or (jobs.reason and bodies and bodies.cells > 2 * jobs.cells):
             return bodies
         return jobs

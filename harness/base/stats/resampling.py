@@ -46,12 +46,6 @@ def kept_cells(inputs: Sequence[str]) -> Masks:
     return kept
 
 
-def varied_inputs(inputs: Sequence[str]) -> int | None:
-    """Count the inputs where cells share them; `None` where each cell stands for itself."""
-    names = {name or f"\0{place}" for place, name in enumerate(inputs)}
-    return len(names) if len(names) < len(inputs) else None
-
-
 def jackknife_variance(replicates: Numbers) -> Numbers:
     """
     Variance of a number whose values with one unit left out lie along the last axis.
@@ -63,11 +57,6 @@ def jackknife_variance(replicates: Numbers) -> Numbers:
     is_equal = np.ptp(replicates, axis=-1) == 0
     variance: Numbers = (replicates.shape[-1] - 1) * replicates.var(axis=-1)
     return np.where(is_equal, 0.0, variance)
-
-
-def mean_variance(values: Numbers, kept: Masks) -> Numbers:
-    """Variance of the mean over the last axis, the cells."""
-    return jackknife_variance(values @ kept.T / kept.sum(axis=1))
 
 
 def prediction_interval(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ import click
 
 from harness.base.documents.wording import by_number, count
 from harness.base.text import excerpt
+from harness.cli.commands.table import TableFile, shown_table
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from harness.core.store.compare import Difference
     from harness.publish.compare import Replication
 
+Scorable: TypeAlias = "Evaluation | TableFile"
 _MOST_DIFFERENCES = 20  # shown to people; --json has all
 
 
@@ -94,6 +97,13 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
     return Rows(("workload", "statistic", "value", "spread", "count", "source"), rows)
 
 
+question_option = click.option(
+    "--question",
+    metavar="QUESTION",
+    help="What is asked, such as '{nearer: [prophet, whatif]}' (default: what the run asks).",
+)
+
+
 @command("predict")
 @partial(run_argument, open_source=partial(open_evaluation, asks=True))
 @model_option(help="A model, in the place of the run's; repeatable.")
@@ -118,6 +128,7 @@ def profile_table(profiles: Mapping[str, Profile]) -> Rows:
     help="...which ran on the machine of A, for that of B (harness calibrate).",
 )
 @click.option("--strict", is_flag=True, help="Refuse costs that were measured on another machine.")
+@question_option
 @json_option
 def predict(
     evaluation: Evaluation,
@@ -126,6 +137,7 @@ def predict(
     origin: str | None,
     hardware: tuple[Path, Path] | None,
     strict: bool,
+    question: str | None,
     as_json: bool,
 ) -> None:
     """
@@ -148,6 +160,9 @@ def predict(
     experiment = evaluation.experiment
     if models or profile_on:
         experiment = asked_anew(run, ",".join(models), profile_on)
+    if question is not None:
+        asked = replace(evaluation, experiment=experiment)
+        experiment = asked_of(asked, question).experiment
     profiles = None
     says = ""
     if bool(origin) != bool(hardware):
@@ -263,24 +278,52 @@ def _moved(
     return experiment.model_copy(update={"predict": predict}), profiles, says
 
 
+def asked_of(evaluation: Evaluation, text: str) -> Evaluation:
+    """*evaluation* with the question in *text* in the place of its own."""
+    from harness.core.experiment.question import read_question, with_question
+    from harness.core.scoring.claims import models_by_paper
+
+    models = evaluation.experiment.predict.models
+    asked = read_question(text, models, models_by_paper())
+    return replace(evaluation, experiment=with_question(evaluation.experiment, asked))
+
+
+def open_scored(name: str, results_dir: Path, overrides: tuple[str, ...] = ()) -> Scorable:
+    """Open the run *name*, or the table that a name with the ending .csv means."""
+    if name.endswith(".csv"):
+        return TableFile(Path(name))
+    return open_evaluation(name, results_dir, overrides)
+
+
 @command("score")
-@run_argument
+@partial(run_argument, open_source=open_scored)
 @click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
+@question_option
 @json_option
-def score(evaluation: Evaluation, strict: bool, as_json: bool) -> None:
+def score(evaluation: Scorable, strict: bool, question: str | None, as_json: bool) -> None:
     """
-    Score the sealed predictions of RUN, each beside the noise of its cell.
+    Score the sealed predictions of RUN, or a table of anybody's, beside the noise of each cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
-    That is also the status where no model has an answer for a cell that was measured.
+    That is also the status where no model has an answer for a cell that was measured.  A question
+    that was sealed with the predictions stays; of a run without one another may be asked.
 
     \b
     Example:
         harness score experiments/quick.yaml
         harness score 20261121T0323 --strict
+        harness score bundle --question '{nearer: [prophet, whatif]}'
+        harness score times.csv     # columns: cell, repeat, measured, and one for each model
     """
     from harness.core.reports.sections import make_document
 
+    if isinstance(evaluation, TableFile):
+        of_table = evaluation.score(question)
+        shown = [*shown_table(of_table)]
+        present(partial(of_table.model_dump, mode="json"), shown, as_json=as_json)
+        return
+    if question is not None:
+        evaluation = asked_of(evaluation, question)
     with evaluation.run.output_lock():
         scores = evaluation.score(strict=strict)
     document = make_document(evaluation.report_data())

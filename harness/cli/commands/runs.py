@@ -156,7 +156,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     facts.pop("brief")
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
-        "question": experiment.question,
+        "question": experiment.title,
         "state": ("finished" if run.finished else "not finished")
         + f", {count(missing, 'trial')} missing",
         "axes": varying(evaluation.cells.values()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,17 +41,21 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     reuse = click.option(
         "--reuse", is_flag=True, help="Take over trials that other runs measured on this machine."
     )
+    text = "Measure although the design decides nothing; the answer then counts as explored."
+    anyway = click.option("--anyway", is_flag=True, help=text)
     text = "What to do when a trial fails."
     on_error = choice_option("--on-error", choices=["skip", "stop"], text=text)
     text = "How often a failed trial is run again before its failure counts."
     retries = click.option("--retries", type=click.IntRange(0, 10), default=0, help=text)
     text = "What to do with a trial during which others used the machine: repeat it at the end."
     on_disturbed = choice_option("--on-disturbed", choices=["keep", "repeat"], text=text)
-    return on_error(retries(on_disturbed(new(reuse(function)))))
+    return on_error(retries(on_disturbed(new(reuse(anyway(function))))))
 
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
+    if options.pop("anyway"):
+        session = replace(session, overrides=(*session.overrides, "question.anyway=true"))
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed
     show(Note(f"run {run.path}: {count(done, 'trial')} done, {failed} failed"))
@@ -85,6 +90,8 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     yield Rows((*columns, "use"), rows)
     left = about(document["estimate_s"])
     yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"
+    if "decides" in document:
+        yield f"What it can decide: {document['decides']['says']}."
 
 
 @command("run")

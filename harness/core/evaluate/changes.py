@@ -20,7 +20,7 @@ from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement, ScoreBook
 from harness.base.records.trial import HISTORY, Cell
-from harness.base.stats.pairs import change_tests
+from harness.base.stats.gaps import change_tests
 from harness.base.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.base.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.base.text import excerpt

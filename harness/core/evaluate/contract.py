@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.errors import HarnessError
-from harness.base.records.prediction import Cluster, JobConfig, JobInput
+from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, Statistic
 from harness.base.records.statistics import Kind, rows_of
 from harness.base.records.trial import WorkloadSpec
@@ -86,21 +86,47 @@ def model_complaints(model: Model) -> Iterator[str]:
     profile = example_profile()
     cells = made_up_inputs()
 
-    def ask(questions: Iterable[ModelInputs]) -> list[float]:
-        return [model.predict(profile, *inputs).body_s or 0.0 for inputs in questions]
+    def ask(questions: Iterable[ModelInputs]) -> list[Times]:
+        return [times_of(model.predict(profile, *inputs)) for inputs in questions]
 
     try:
-        bodies_s = ask(cells)
-        repeated_s = ask(reversed(cells))
-        if not all(bodies_s):
-            yield "a job takes 0 s"
-        if repeated_s[::-1] != bodies_s:
-            yield "the same question gets two answers: predict keeps something, or draws numbers"
-        pairs = zip(bodies_s[::2], bodies_s[1::2], strict=True)
-        if any(larger_s < (1 - 1e-9) * smaller_s for smaller_s, larger_s in pairs):
+        answers = ask(cells)
+        yield from answer_complaints(answers, ask(reversed(cells))[::-1])
+        pairs = [*zip(answers[::2], answers[1::2], strict=True)]
+        if any(map(is_shorter, pairs)):
             yield "twice the input takes less time"
     except HarnessError as error:
         yield error.what
+
+
+class Times(NamedTuple):
+    """Seconds of a job as a model gives them: its body, the whole job, or both."""
+
+    body_s: float | None
+    job_s: float | None
+
+
+def times_of(prediction: Prediction) -> Times:
+    """Times of one job in what a model gave."""
+    return Times(prediction.body_s, prediction.job_s)
+
+
+def answer_complaints(answers: Sequence[Times], repeated: Sequence[Times]) -> Iterator[str]:
+    """Say what is wrong with *answers*, which are *repeated* answers to the same questions."""
+    if any(0 in answer or answer == (None, None) for answer in answers):
+        yield "a job takes 0 s"
+    if any(answer.job_s is not None and answer.job_s < (answer.body_s or 0) for answer in answers):
+        yield "a whole job, job_s, takes less time than its body, body_s"
+    if repeated != answers:
+        yield "the same question gets two answers: predict keeps something, or draws numbers"
+
+
+def is_shorter(pair: tuple[Times, Times]) -> bool:
+    """Whether the second of a *pair* of answers is of less time than the first."""
+    return any(
+        first_s is not None and second_s is not None and second_s < (1 - 1e-9) * first_s
+        for first_s, second_s in zip(*pair, strict=True)
+    )
 
 
 def own_workload_complaints(workload: Workload, spec: WorkloadSpec) -> Iterator[str]:

@@ -12,7 +12,8 @@ from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.observations import observe
 from harness.core.evaluate.predict import profiled_range
 from harness.core.evaluate.stored import StoredTrials
-from harness.observe.profiling.frame import own_frame
+from harness.observe.profiling.body import copies_of
+from harness.observe.profiling.frame import jvm_ends
 from harness.observe.profiling.measured import measured
 from harness.observe.profiling.phases import part_means
 
@@ -49,9 +50,10 @@ def measure_trial(
         if not statistic.assumed
     }
     observations = observe(trials.run, record, cell, jobs, probe_rate)
-    frames = [own_frame(observation, profile_frame, speed) for observation in observations]
-    frames_s, ends, borrowed = zip(*frames, strict=True)
-    raw_s = measured(jobs, frames_s, dict(ChainMap(*ends))) | part_means(observations)
+    known = [jvm_ends(observation, profile_frame, speed) for observation in observations]
+    ends, borrowed = zip(*known, strict=True)
+    copies = dict(ChainMap(*map(copies_of, observations)))
+    raw_s = measured(jobs, dict(ChainMap(*ends)), copies) | part_means(observations)
     reference_s = raw_s
     if speed is not None and probe_rate:
         reference_s = {

@@ -43,9 +43,10 @@ MOST_MEMORY_BYTES = 2**33
 MOST_PRINTED = 2000
 MOST_LAST_LINES = 3  # of what it wrote, where its process ended
 END_S = 5.0  # until a process that has closed its pipe is gone
+TIMES_OF_A_JOB = ("body_s", "job_s")
 OUT_OF_SCALE = 100.0  # times as long as any profiled job, or as short
 MEASURABLE = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")
-_WANTED = 'a dictionary is expected, as {"body_s": 12.5}'
+_WANTED = 'a dictionary is expected, as {"body_s": 12.5} or {"job_s": 20.5}'
 _REFUSED = {
     "os.exec",
     "os.fork",
@@ -67,7 +68,8 @@ _Numbers = Annotated[dict[str, _Number], Field(default_factory=dict)]
 class _Answer(Record):
     """What of a prediction is a model's to give."""
 
-    body_s: _Number
+    body_s: _Maybe
+    job_s: _Maybe
     published_s: _Maybe
     map_task_s: _Maybe
     reduce_task_s: _Maybe
@@ -131,8 +133,11 @@ class OwnModel:
                 self._keep_written()
             if not slip:
                 given = _Answer.model_validate_json(json.dumps(answer), strict=True)
-                prediction = Prediction(model=self.name, **given.model_dump())
-                return _with_scale_warning(prediction, profile, job_input)
+                if given.body_s is None and given.job_s is None:
+                    slip = self.own_class.slip(f"predict gives neither body_s nor job_s: {_WANTED}")
+                else:
+                    prediction = Prediction(model=self.name, **given.model_dump())
+                    return _with_scale_warnings(prediction, profile, job_input)
         except ValidationError as error:
             slip = self.own_class.slip(_field_complaint(error))
         except (EOFError, OSError, ValueError) as error:
@@ -198,52 +203,52 @@ def _field_complaint(error: ValidationError) -> str:
     value = f"{field} = {first['input']!r:.80}"
     if extras:
         near = nearest_name(str(extras[0]), _Answer.model_fields)
-        if extras[0] == "job_s":
-            return f"predict gives {value}: that is made of body_s, which is what a model gives"
         meant = f"did you mean {near}?" if near else f"fields are {', '.join(_Answer.model_fields)}"
         return f"predict gives {value}: there is no such field; {meant}"
-    if first["type"] == "missing":
-        return f"predict gives no {field}: {_WANTED}"
     reason = first["msg"].lower().replace("input should", "it should")
     return f"predict gives {value}: {reason}"
 
 
-def _with_scale_warning(
+def _with_scale_warnings(
     prediction: Prediction, profile: Profile, job_input: JobInput
 ) -> Prediction:
-    """Add a warning where a *prediction* cannot be one in seconds, by the profiled jobs."""
-    warning = scale_warning(prediction.body_s or 0.0, profile, job_input)
-    if not warning:
-        return prediction
-    return prediction.model_copy(update={"warnings": (*prediction.warnings, warning)})
+    """Add warnings where a *prediction* cannot be one in seconds, by the profiled jobs."""
+    warnings = list(prediction.warnings)
+    for quantity in TIMES_OF_A_JOB:
+        seconds = getattr(prediction, quantity)
+        if seconds is not None:
+            warnings.append(scale_warning(quantity, seconds, profile, job_input))
+    return prediction.model_copy(update={"warnings": tuple(filter(None, warnings))})
 
 
-def scale_warning(body_s: float, profile: Profile, job_input: JobInput) -> str:
+def scale_warning(quantity: str, seconds: float, profile: Profile, job_input: JobInput) -> str:
     """
-    Warn of a body that is 100 times as long as every profiled job, or as short; else nothing.
+    Warn of a time that is 100 times as long as that of every profiled job, or as short; or nothing.
 
     A job of more input than any profiled one may take as many times as long, and one of less as
-    many times as short.  *body_s* is in seconds.
+    many times as short.  The *quantity* is ``body_s`` or ``job_s``.
     """
-    jobs = [job for job in profile.jobs if job.body_s]
+    jobs = [job for job in profile.jobs if getattr(job, quantity)]
     if not jobs:
         return ""
-    bodies_s = [job.body_s for job in jobs if job.body_s]
-    longest_s = max(bodies_s)
-    shortest_s = min(bodies_s)
+    profiled_s = [getattr(job, quantity) for job in jobs]
+    longest_s = max(profiled_s)
+    shortest_s = min(profiled_s)
     growth = max(1.0, job_input.input_bytes / max(1, *(job.input_bytes for job in jobs)))
     least_bytes = min(job.input_bytes for job in jobs)
     shrinking = min(1.0, job_input.input_bytes / least_bytes) if least_bytes else 1.0
-    profiled = f"jobs of {profile.workload} whose bodies took {shortest_s:.3g} to {longest_s:.3g} s"
-    if body_s >= OUT_OF_SCALE * growth * longest_s:
+    subject = "which" if quantity == "job_s" else "whose bodies"
+    profiled = f"jobs of {profile.workload} {subject} took {shortest_s:.3g} to {longest_s:.3g} s"
+    given = f"{quantity} = {number(seconds)}"
+    if seconds >= OUT_OF_SCALE * growth * longest_s:
         return (
-            f"body_s = {number(body_s)} is {body_s / longest_s:.0f} times as long as the longest of"
-            f" the profiled {profiled}: are these milliseconds? body_s is in seconds"
+            f"{given} is {seconds / longest_s:.0f} times as long as the longest of"
+            f" the profiled {profiled}: are these milliseconds? {quantity} is in seconds"
         )
-    if body_s <= shrinking * shortest_s / OUT_OF_SCALE:
+    if seconds <= shrinking * shortest_s / OUT_OF_SCALE:
         return (
-            f"body_s = {number(body_s)} is less than a hundredth of the profiled {profiled}:"
-            " are these minutes or hours? body_s is in seconds"
+            f"{given} is less than a hundredth of the profiled {profiled}:"
+            f" are these minutes or hours? {quantity} is in seconds"
         )
     return ""
 

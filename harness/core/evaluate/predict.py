@@ -1,8 +1,9 @@
 """
 Predictions of cells, with refits and intervals.
 
-A model predicts the body of one job, the same frame is added for every model, and the trial's time
-is as many times that as the trial has jobs.  Where these are of several kinds no model is asked.
+A model predicts one whole job, or its body; then it is lent the frame, which is the same for all
+such models and counts as part of what they predict.  The trial's time is as many times that as the
+trial has jobs.  Where these are of several kinds no model is asked.
 """
 
 from __future__ import annotations
@@ -50,9 +51,9 @@ def predict_cell(
     body: Prediction | None = None,
 ) -> Prediction:
     """
-    Prediction of *model* for *cell*: its body, and with the profile's frame its job and makespan.
+    Prediction of *model* for *cell*: its body, and its job, for which it may be lent the frame.
 
-    Not applicable where the profile lacks what the model needs; without a frame it has no job.
+    Not applicable where the profile lacks what the model needs; a body without a frame is no job.
     *body* is what the model says of one job of the cell, where that is known.
     """
     name = model if isinstance(model, str) else model.name
@@ -70,7 +71,7 @@ def predict_cell(
         body = body.model_copy(update={"model": name})  # an earlier one, where a run has that
         if body.body_s is None and body.job_s is None:
             return body.model_copy(update={"cell": cell.id})
-        return with_frame(body, body.body_s, cell, profile)
+        return of_all_jobs(body, cell, profile)
     except MissingStatistic as error:
         missing = error.names
     except HarnessError as error:
@@ -98,13 +99,11 @@ def find_model(model: str | Model) -> Model:
     return found
 
 
-def with_frame(
-    prediction: Prediction, body_s: float | None, cell: ResolvedCell, profile: Profile
-) -> Prediction:
+def of_all_jobs(prediction: Prediction, cell: ResolvedCell, profile: Profile) -> Prediction:
     """
-    *prediction* of a body of *body_s* with the times of all jobs of a trial, frame included.
+    *prediction* of one job with the times of all jobs of a trial.
 
-    Where the frame or the body is not known, the whole job that the model gives itself, if it does.
+    To a whole job that the model gives nothing is added; a body alone is lent the frame.
     """
     planned = cell.planned_jobs
     if planned is None and JOBS_PER_TRIAL not in profile.statistics:
@@ -112,42 +111,27 @@ def with_frame(
     # Trials that take as many jobs as they need take as many as the profiling trials did.
     job_count = float(planned or profile.statistics[JOBS_PER_TRIAL].value)
     changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
-    try:
+    each_job_s = prediction.job_s
+    if each_job_s is None:
         jobs, _ = asked_jobs(cell, profile)
-        frames = [frame_s(profile.frame, *asked.inputs) for asked in jobs]
+        try:
+            frames = [frame_s(profile.frame, *asked.inputs) for asked in jobs]
+        except MissingStatistic as error:
+            changes["not_applicable"] = error.names
+            return prediction.model_copy(update=changes)
         pairs = zip(jobs, frames, strict=True)
         around_s = math.fsum(asked.share * seconds for asked, (seconds, _) in pairs)
         warnings = dict.fromkeys(text for _, texts in frames for text in texts)
-        if body_s is None:
-            raise MissingStatistic("body_s", model=prediction.model, workload=profile.workload)
-    except MissingStatistic as error:
-        changes |= _whole_jobs(prediction, job_count, planned, error.names)
-        return prediction.model_copy(update=changes)
-    each_job_s = body_s + around_s
-    outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
-    changes |= {
-        "frame_s": around_s,
-        "job_s": job_count * each_job_s,
-        "each_job_s": None if planned == 1 else each_job_s,
-        "makespan_s": job_count * (each_job_s - outside_s),
-        "warnings": (*prediction.warnings, *warnings),
-    }
+        each_job_s = (prediction.body_s or 0.0) + around_s
+        outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
+        changes |= {
+            "frame_s": around_s,
+            "makespan_s": job_count * (each_job_s - outside_s),
+            "warnings": (*prediction.warnings, *warnings),
+        }
+    changes["job_s"] = job_count * each_job_s
+    changes["each_job_s"] = None if planned == 1 else each_job_s
     return prediction.model_copy(update=changes)
-
-
-def _whole_jobs(
-    prediction: Prediction, job_count: float, planned: int | None, missing: tuple[str, ...]
-) -> dict[str, Any]:
-    """Times of jobs as a model gives them itself, for a frame lacks what is *missing*."""
-    job_s = prediction.job_s
-    if job_s is None:
-        return {"not_applicable": missing}
-    reason = f"the whole job as the profiled jobs took it: {', '.join(missing)} is not known"
-    return {
-        "job_s": job_count * job_s,
-        "each_job_s": None if planned == 1 else job_s,
-        "warnings": (*prediction.warnings, reason),
-    }
 
 
 def predict_cells(
@@ -234,10 +218,12 @@ def drawn_times(
             for times in profile.draws
         ]
     )
-    finite = [miss.logarithms for miss in misses if np.isfinite(miss.logarithms).all()]
-    errors = np.array(finite or [np.zeros(len(INTERVAL_OF))])
     numbers = np.arange(len(drawn))
-    drawn += errors[numbers // 2 % len(errors)] * (2 * (numbers % 2) - 1)[:, None]
+    for column in range(len(INTERVAL_OF)):  # a model may give one of them alone
+        missed = np.array([miss.logarithms[column] for miss in misses])
+        errors = missed[np.isfinite(missed)]
+        if errors.size:
+            drawn[:, column] += errors[numbers // 2 % errors.size] * (2 * (numbers % 2) - 1)
     return drawn
 
 
@@ -282,13 +268,17 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
     # Later jobs of a trial may have read something else.
     inputs_by_number = {job.number: inputs_of_profiled(job) for job in jobs}
     try:
-        bodies_s = [
-            predictor.predict(refit, *inputs).body_s or math.nan
-            for inputs in inputs_by_number.values()
-        ]
-        body_s = fmean(bodies_s)
-        frames_s = [frame_s(refit.frame, *inputs)[0] for inputs in inputs_by_number.values()]
-        predicted_s = [body_s, body_s + fmean(frames_s)]
+        bodies_s = []
+        jobs_s = []
+        for inputs in inputs_by_number.values():
+            answer = predictor.predict(refit, *inputs)
+            body_s = answer.body_s or math.nan
+            job_s = answer.job_s
+            if job_s is None:
+                job_s = body_s + frame_s(refit.frame, *inputs)[0]
+            bodies_s.append(body_s)
+            jobs_s.append(job_s or math.nan)
+        predicted_s = [fmean(bodies_s), fmean(jobs_s)]
     except HarnessError:
         predicted_s = [math.nan, math.nan]
     measured_s = [_sum_s(jobs, quantity) / len(jobs) for quantity in INTERVAL_OF]

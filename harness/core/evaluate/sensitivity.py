@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.base.documents.wording import count
-from harness.base.stats.pairs import shown_sizes
+from harness.base.stats.gaps import shown_sizes
 from harness.base.stats.spread import ENOUGH_REPEATS
 from harness.core.scoring.comparisons import FAMILY_ERROR
 

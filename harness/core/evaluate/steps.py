@@ -7,13 +7,14 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 
 from harness.base.errors import DataError, EvidenceError, HarnessError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, SpeedCorrection, Statistic
+from harness.base.records.question import Asked, Question
 from harness.base.records.score import Measurement, ScoreBook
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.base.stats.sequential import LOOK_ERROR
@@ -27,6 +28,7 @@ from harness.core.evaluate.stored import StoredTrials
 from harness.core.scoring import score
 from harness.core.scoring.comparisons import FAMILY_ERROR
 from harness.core.scoring.tallies import PlannedTrial
+from harness.core.store import Run
 from harness.models import Model
 from harness.observe.profiling import fit_profile, fit_speed
 from harness.observe.profiling.jobs import Observation
@@ -114,7 +116,7 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
             by_model.append(prediction.model_copy(update=origin))
         run.write_predictions(model_name, by_model)
         predictions += by_model
-    run.seal.add()
+    run.seal.add(trials.experiment.question)
     return predictions
 
 
@@ -145,14 +147,50 @@ def score_run(
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
     stored = (*stored, *trials.published_measurements())
+    question, asked = asked_question(trials)
     score_book = score(
         trials.predictions,
         measure_trials(trials, stored),
         error=error,
         planned=planned_to_score(trials),
+        question=question,
+        asked=asked,
+        earlier=[*earlier_predictions(run)] if asked == "explored" else (),
     )
     run.write_scores(score_book)
     return score_book
+
+
+def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
+    """
+    What is asked of the run, and when it was: sealed with its predictions, or not.
+
+    `EvidenceError`: it is another question than the one that was sealed.
+    """
+    question = trials.experiment.question
+    run = trials.run
+    if run.measured is not run:
+        return question, "explored"
+    sealed = run.seal.question()
+    if sealed is None:
+        return question, "afterwards"
+    if sealed != Question.model_validate(question.asks.model_dump()):
+        what = f"the question was changed after the seal: it was '{sealed.as_words()}'"
+        fix = "ask the new one beside it: harness predict RUN --question '...'"
+        raise EvidenceError(what, where=str(run.seal.path), fix=fix)
+    return question, "explored" if question.anyway else "sealed"
+
+
+def earlier_predictions(run: Run) -> Iterator[Prediction]:
+    """What had been asked of the trials of the analysis *run* before it was, by other analyses."""
+    measured = run.measured
+    for other in (measured, *measured.analyses()):
+        if other.id == run.id:
+            return
+        for predictions in other.read_predictions().values():
+            for prediction in predictions:
+                name = f"{prediction.model} of {other.id}"
+                yield prediction.model_copy(update={"model": name})
 
 
 def planned_to_score(trials: StoredTrials) -> list[PlannedTrial]:

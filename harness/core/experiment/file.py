@@ -74,6 +74,7 @@ class KnownNames:
     each of so many nodes of a provider, for ``gpus: auto``.  *extra_fields* are keys of ``cluster``
     that a provider takes and others refuse, *required_fields* those that it insists on.
     *own* reads a model or a workload that is given by its path, in the file or in an override.
+    *papers* are those whose claims can be asked about, each with the models that they name.
     *renamed* are the present names of models by their earlier ones, and *note* tells of one.
     """
 
@@ -89,6 +90,7 @@ class KnownNames:
     extra_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     required_fields: Mapping[str, Collection[str]] = field(default_factory=dict)
     own: Callable[[str, str, bool], Own] | None = None  # noun, path, whether in an override
+    papers: Mapping[str, Collection[str]] = field(default_factory=dict)
     renamed: Mapping[str, str] = field(default_factory=dict)
     note: Callable[[str], None] = lambda _: None
 
@@ -128,6 +130,7 @@ def read_experiment(
         experiment = experiment.with_gpus(count)
     checks.fields(experiment.cluster.provider)
     checks.cluster(experiment.cluster)
+    checks.question(experiment)
     checks.grid(experiment, narrowed=narrows and bool(overrides))
     document.raise_problems()
     return experiment
@@ -286,6 +289,7 @@ def _read_own(document: Document, names: KnownNames) -> KnownNames:
         if kind == "models":
             predict = document.mapping("predict")
             predict["(code)"] = {**predict.get("(code)", {}), name: code}
+            _name_in_question(document, path_text, name)
         else:
             document.mapping(*value_path[:2])["(code)"] = code
         parameters[name] = parameters_of_name
@@ -297,6 +301,14 @@ def _read_own(document: Document, names: KnownNames) -> KnownNames:
         parameters=parameters,
         scales=scales,
     )
+
+
+def _name_in_question(document: Document, path_text: str, name: str) -> None:
+    """Put *name* in the place of the path of a model, where the question names that, too."""
+    for key in ("how_far", "nearer"):
+        for value_path, scalar in document.scalars(("question", key)):
+            if scalar == path_text:
+                document.put(value_path, Scalar(name, written=path_text))
 
 
 def _note_errors(error: ValidationError, document: Document, names: KnownNames | None) -> None:
@@ -542,6 +554,26 @@ class _Checks:
                 problem = f"cluster.nodes: there is no '{name}' in a cluster of {fewest} workers"
                 fix = excerpt(did_you_mean(name, workers))
                 self._document.problem(("cluster", "nodes", name), problem, fix, key=True)
+
+    def question(self, experiment: Experiment) -> None:
+        """Note a question that is missing, or about models that the experiment does not ask."""
+        question = experiment.question
+        models = experiment.predict.models
+        if models and not self._document.mapping("question") and not question.title:
+            fix = "add question: what the report should answer, in one sentence"
+            self._document.problem((), "the experiment lacks 'question'", fix)
+        if self._names and question.claims and question.claims not in self._names.papers:
+            problem = f"question.claims: nothing is known of the paper '{excerpt(question.claims)}'"
+            fix = did_you_mean(question.claims, list(self._names.papers))
+            self._document.problem(("question", "claims"), problem, fix)
+            return
+        papers = self._names.papers if self._names else {}
+        for model in (*question.models, *papers.get(question.claims, ())):
+            if model not in models:
+                key_path = ("question", question.kind)
+                problem = f"{dotted(key_path)}: predict.models has no '{excerpt(model)}'"
+                fix = did_you_mean(model, list(models)) if models else "add it to predict.models"
+                self._document.problem(key_path, problem, fix)
 
     def grid(self, experiment: Experiment, *, narrowed: bool) -> None:
         """

@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from harness.base.records.question import BEST, Question
 from harness.base.records.trial import (
     Code,
     Hardware,
@@ -451,6 +452,47 @@ class Nightly(_FileRecord):
     """command that is run with new alarms as JSON on its input (default: none)"""
 
 
+class AskedQuestion(_FileRecord, Question):
+    """What is asked of the run: one kind of question, in words if you like."""
+
+    title: Annotated[str, *_written(_read_paragraph, {"type": "string"})] = ""
+    """the question in words (default: made of the rest)"""
+    how_far: Annotated[str, *_name_of("model", **_OR_PATH)] = ""
+    """how far a model is off; best: the one that errs least"""
+    nearer: Axis[Annotated[str, *_name_of("model", **_OR_PATH)]] = ()
+    """models: whether the first is nearer than each of the others"""
+    choice: Annotated[int, *_number("whole number", 1, 1000)] = 0
+    """which model chooses the best settings, with so many first choices tried"""
+    claims: _Printable = ""
+    """a paper whose claims are checked: prophet"""
+    moved_since: _Printable = ""
+    """an earlier run of the same cells, by its id or folder: what moved"""
+    scope: Annotated[
+        Literal["jobs", "inputs"],
+        *_text("jobs|inputs", "is not a scope; write jobs or inputs", enum=["jobs", "inputs"]),
+    ] = "jobs"
+    """jobs: the answer is for these jobs; inputs: for inputs of their kind (default: jobs)"""
+    extrapolate: Flag = False
+    """true: only cells outside of what was profiled are its subject (default: false)"""
+    anyway: Flag = False
+    """true: measure although the design decides nothing; the answer is explored (default: false)"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_words(cls, contents: Any) -> Any:
+        """A text alone is a title: how far the best model is off."""
+        if isinstance(contents, str):
+            return {"title": contents, "how_far": BEST}
+        return contents
+
+
+class _OrText:
+    """Annotates a record that a file may write as a text alone."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+
 class Experiment(_FileRecord):
     """A question, the grid that answers it, and how it is measured."""
 
@@ -460,8 +502,8 @@ class Experiment(_FileRecord):
     """version of this format: 1"""
     name: Annotated[str, *_name_of("experiment")]
     """a short name, which is also the name of the results folder"""
-    question: Annotated[str, *_written(_read_paragraph, {"type": "string"})]
-    """what the report should answer, in one sentence"""
+    question: Annotated[AskedQuestion, _OrText()] = AskedQuestion(how_far=BEST)
+    """what is asked: a sentence, or a mapping such as {nearer: [prophet, whatif]}"""
     cluster: ClusterAxes = ClusterAxes()
     """the cluster to measure on"""
     workloads: Annotated[
@@ -515,6 +557,13 @@ class Experiment(_FileRecord):
         node = self.cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
         cluster = self.cluster.model_copy(update={"node": node})
         return self.model_copy(update={"cluster": cluster})
+
+    @property
+    def title(self) -> str:
+        """The question in words; the name of an experiment that asks no model anything."""
+        if self.question.title or not self.predict.models:
+            return self.question.title or self.name
+        return self.question.as_words()
 
     @property
     def was_imported(self) -> bool:

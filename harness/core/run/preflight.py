@@ -39,6 +39,7 @@ from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.run import Console
 from harness.core.run.secrets import user_secrets
+from harness.core.scoring.claims import models_by_paper
 from harness.models import EARLIER_NAMES, MODELS
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
@@ -79,6 +80,7 @@ def known_names(find: Callable[[str, bool], OwnCode] | None = None) -> KnownName
         extra_fields={name: provider.extra_fields for name, provider in PROVIDERS.items()},
         required_fields={name: provider.required_fields for name, provider in PROVIDERS.items()},
         own=read if find else None,
+        papers=models_by_paper(),
         renamed=EARLIER_NAMES,
     )
 

@@ -31,6 +31,7 @@ from harness.core.experiment.grid import expand, order
 from harness.core.experiment.model import Experiment
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
+from harness.core.run.decides import decision_document, decision_of, require_decisive
 from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.core.run.experiment_file import ExperimentFile
@@ -39,6 +40,7 @@ from harness.core.run.plan import make_plan
 from harness.core.run.preflight import Preflight
 from harness.core.run.repeats import more_of_fastest, until_decided
 from harness.core.run.reuse import is_same, take_over
+from harness.core.scoring.design import Decision
 from harness.core.store import Run, Store
 from harness.core.store.run import measured_part
 from harness.core.store.traces import remake_missing_traces
@@ -129,8 +131,23 @@ class Session:
         cells = [*self.file.cells.values()]
         return Preflight(self.experiment, cells, self.source, lambda: self.home, self.console)
 
+    def decision(self) -> Decision | None:
+        """What the design can decide; `None` where no models are compared."""
+        return decision_of(self.experiment, expand(self.experiment), Store(self.results_dir))
+
     def plan(self) -> dict[str, Any]:
-        """All trials with what the newest run of the experiment has of them; starts nothing."""
+        """All trials, what the newest run has of them, and what they decide; starts nothing."""
+        found = self.decision()
+        if found is None:
+            return self._plan()
+        try:
+            require_decisive(self.experiment, found, self.source)
+        except SpecError as error:
+            self.console.say(f"warning: harness run refuses this: {error.what} (fix: {error.fix})")
+        return {**self._plan(), "decides": decision_document(found)}
+
+    def _plan(self) -> dict[str, Any]:
+        """All trials with what the newest run of the experiment has of them."""
         experiment = self.experiment
         runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
         trials = order(experiment, expand(experiment), self._versions_of_plan(runs))
@@ -213,6 +230,7 @@ class Session:
         there is none: of itself those that a verdict takes; *more_here* on the cluster that has
         just run the last one.
         """
+        require_decisive(self.experiment, self.decision(), self.source)
         self.preflight.require()
         self.preflight.look()
         self.preflight.warn()

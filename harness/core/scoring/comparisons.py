@@ -2,9 +2,10 @@
 Models against each other: which are compared, on which cells, and what may be said of each pair.
 
 Models are compared where all of them have an answer, so that none wins by the cells that it leaves
-out.  Of a pair one model is `nearer`, both are `equal` (their mean errors differ by less than the
-margin), or it is `undecided`, and then the reason says what would tell.  All pairs of one quantity
-and speed are one family: in 5 of 100 families at most, a pair of equal models is called `nearer`.
+out.  What is asked is one family of tests, `asked`: whether the first model is nearer than each of
+the others.  All pairs by job times are another one, `explored`, in which more is tried and less can
+be said.  Of a pair one model is `nearer`, both are `equal` (their mean errors differ by less than
+the margin), or it is `undecided`, and then the reason says what would tell.
 """
 
 from __future__ import annotations
@@ -12,119 +13,94 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, combinations
 from statistics import fmean
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from harness.base.records.score import Comparison, Ranking, Score, Speed, Verdict
-from harness.base.stats.pairs import fewest, pair_tests
-from harness.base.stats.resampling import FEWEST_INPUTS, FEWEST_REFITS, kept_cells, varied_inputs
+from harness.base.records.question import BEST, Asked, Question, Scope
+from harness.base.records.score import Comparison, Family, Ranking, Score, Speed, Verdict
+from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests
+from harness.base.stats.resampling import FEWEST_REFITS
+from harness.core.scoring.remedies import Remedy, remedy_text
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
 
 # Times of a model, cell and quantity by each refit of the cell's profile.
 Refits = Mapping[tuple[str, str, str], Sequence[float | None]]
+Rows = Mapping[str, Sequence[Score]]  # of each model, in the same cells
+Pair = tuple[str, str]
 
 FAMILY_ERROR = 0.05
 MARGIN = 0.02  # two points: models nearer to each other than that are equal
-MOST_FRAME = 0.30  # of a job's time may pass around its tasks where job times are compared
-FRAMED = ("job_s", "each_job_s", "published_s")
-_FRAMED = f"the frame exceeds {100 * MOST_FRAME:.0f} % of the job"
+COMPARED = "job_s"  # what people wait and pay for; other times say where an error comes from
 _UNANSWERED = "a model that is compared has no answer"
-_MOST_MORE = 1000
-
-
-@dataclass
-class _Answers:
-    """Scores of one quantity at one speed, by model and cell; and the cells that do not count."""
-
-    by_model: dict[str, dict[str, Score]] = field(default_factory=dict)
-    framed: set[str] = field(default_factory=set)
-
-    def add(self, score: Score, frame_share: float) -> None:
-        """Add *score*, unless it is of a job time of which the frame is too large a share."""
-        if score.quantity in FRAMED and frame_share > MOST_FRAME:
-            self.framed.add(score.cell)
-        else:
-            self.by_model.setdefault(score.model, {})[score.cell] = score
-
-    def not_compared(self, compared: int) -> dict[str, int]:
-        """How many cells are not among the *compared* ones, by the reason."""
-        by_reason = {_FRAMED: len(self.framed), _UNANSWERED: len(self.counted()) - compared}
-        return {reason: number for reason, number in by_reason.items() if number}
-
-    def counted(self) -> set[str]:
-        """Cells that count and that a model answers."""
-        return {*chain(*self.by_model.values())}
-
-    def exclusion(self) -> str:
-        """Say how many cells do not count, and why; nothing where all do."""
-        if not self.framed:
-            return ""
-        excluded = len(self.framed)
-        counted = len(self.counted())
-        cells = f"{excluded} of {excluded + counted} cells"
-        return f"{_FRAMED} in {cells}"
+_SAME = 1e-9  # predictions that differ by a smaller share are the same
 
 
 def compare(
     scores: Sequence[Score],
-    frame_shares: Mapping[str, float],
     *,
     models: Sequence[str] = (),
-    margin: float = MARGIN,
+    question: Question | None = None,
+    asked: Asked = "afterwards",
     error: float = FAMILY_ERROR,
     refits: Refits | None = None,
+    earlier: Sequence[Score] = (),
 ) -> tuple[list[Ranking], list[Comparison]]:
     """
-    Rank the models per quantity and speed, and compare each pair.
+    Rank the models per quantity and speed, and compare them by job times.
 
-    *frame_shares* has the share of each cell's job time that passes around its tasks, where that is
-    known: cells where it exceeds 30 % count in no verdict on job times.  *models* are all that were
-    asked: who answers nowhere is named, too.  *error* is the level of one look at the data.
-    *refits* are times by refits of the profiles; without them these count as given.
+    *models* are all that were asked: who answers nowhere is named, too.  The *question* has a
+    family of its own, unless it was *asked* beside another one.  *error* is the level of one look
+    at the data.  *refits* are times by refits of the profiles: the reason of a verdict says where
+    it turns round by one of them.  *earlier* are scores of models that had been asked before: what
+    is explored is one family with them.
     """
-    groups: dict[tuple[str, Speed], _Answers] = defaultdict(_Answers)
+    groups = defaultdict[tuple[str, Speed], dict[str, dict[str, Score]]](dict)
     for score in scores:
-        frame_share = frame_shares.get(score.cell, 0.0)
-        groups[score.quantity, score.speed].add(score, frame_share)
+        answers = groups[score.quantity, score.speed]
+        answers.setdefault(score.model, {})[score.cell] = score
+    asks = question or Question(how_far=BEST)
+    before = rows_before(earlier)
     rankings = []
-    comparisons = []
-    for (quantity, speed), answers in groups.items():
-        rows, left_out = ranked_rows(answers.by_model)
-        compared = len(next(iter(rows.values()), ()))
+    comparisons = list[Comparison]()
+    for (quantity, speed), by_model in groups.items():
+        rows, left_out = ranked_rows(by_model)
         pairs = list[Comparison]()
-        if len(rows) >= 2:
-            family = _Family(rows, margin=margin, error=error, refits=refits or {})
-            pairs = list(family.comparisons())
-        comparisons += pairs
-        left_out |= {model: "it has no answer" for model in models if model not in answers.by_model}
+        if quantity == COMPARED:
+            settings = Settings(asks.scope, error, refits or {})
+            if speed == "raw" and asks.nearer and asked != "explored":
+                comparisons += asked_pairs(asks, by_model, settings)
+            pairs = explored_pairs(rows, settings, before)
+            comparisons += pairs
+        left_out |= {model: "it has no answer" for model in models if model not in by_model}
+        compared = len(next(iter(rows.values()), ()))
+        unanswered = len({*chain(*by_model.values())}) - compared
         rankings.append(
             Ranking(
                 quantity=quantity,
                 speed=speed,
                 cells=compared,
                 models=tuple(rows),
-                errors=tuple(_mean_error(row) for row in rows.values()),
-                nearest=_nearest(rows, pairs),
+                errors=tuple(map(mean_error, rows.values())),
+                nearest=_nearest(rows, pairs) if quantity == COMPARED else (),
                 left_out=left_out if rows else {},
-                reason=answers.exclusion(),
-                cells_left_out=answers.not_compared(compared),
+                cells_left_out={_UNANSWERED: unanswered} if unanswered else {},
             )
         )
     return rankings, comparisons
 
 
-def _mean_error(row: Sequence[Score]) -> float:
+def mean_error(row: Sequence[Score]) -> float:
     """Mean relative error of a model over the cells of its *row*."""
     return fmean(score.relative_error for score in row)
 
 
 def _nearest(models: Iterable[str], pairs: Sequence[Comparison]) -> tuple[str, ...]:
-    """The *models* of which no other is proved to be nearer."""
+    """The *models* of which no other is nearer."""
     farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
     return tuple(model for model in models if model not in farther)
 
@@ -153,183 +129,277 @@ def ranked_rows(
         del ranked[fewest_answers]
         cells = measured.intersection(*ranked.values())
     rows = {model: [answers[cell] for cell in sorted(cells)] for model, answers in ranked.items()}
-    order = sorted(rows, key=lambda model: (_mean_error(rows[model]), model))
+    order = sorted(rows, key=lambda model: (mean_error(rows[model]), model))
     return {model: rows[model] for model in order}, left_out
 
 
-def refitted(rows: Mapping[str, Sequence[Score]], refits: Refits) -> Numbers | None:
-    """
-    Predicted over measured times by the n-th refits of all profiles: refits x models x cells.
+# Families of pairs
 
-    `None` where a profile has too few.  Of one that has fewer than another, the last are as it is.
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """For what verdicts are to hold, at which level one look is taken, and times by refits."""
+
+    scope: Scope
+    error: float
+    refits: Refits
+
+
+def asked_pairs(
+    question: Question, by_model: Mapping[str, Mapping[str, Score]], settings: Settings
+) -> list[Comparison]:
+    """
+    Compare the first model of *question* with each of the others, where all of them have an answer.
+
+    None where one has no answer at all, or where they share no cell.
+    """
+    named = [by_model.get(model, {}) for model in question.nearer]
+    cells = sorted(set(named[0]).intersection(*named[1:]))
+    if not cells:
+        return []
+    rows = {
+        model: [answers[cell] for cell in cells]
+        for model, answers in zip(question.nearer, named, strict=True)
+    }
+    first, *others = question.nearer
+    return compare_pairs(rows, [(first, other) for other in others], "asked", settings)
+
+
+def rows_before(earlier: Iterable[Score]) -> dict[str, dict[str, Score]]:
+    """*earlier* scores by their models and cells."""
+    by_model = defaultdict[str, dict[str, Score]](dict)
+    for score in earlier:
+        by_model[score.model][score.cell] = score
+    return by_model
+
+
+def explored_pairs(
+    rows: Rows, settings: Settings, before: Mapping[str, Mapping[str, Score]]
+) -> list[Comparison]:
+    """
+    Compare all pairs of the ranked models, whose *rows* are the nearest first.
+
+    Models that had been asked *before* stand in the same family, where they answer the same cells.
+    """
+    cells = [score.cell for score in next(iter(rows.values()), ())]
+    family = dict(rows)
+    for model, answers in before.items():
+        if cells and answers.keys() >= set(cells):
+            family[f"{model} (asked before)"] = [answers[cell] for cell in cells]
+    return compare_pairs(family, [*combinations(rows, 2)], "explored", settings)
+
+
+def compare_pairs(
+    rows: Rows, pairs: Sequence[Pair], family: Family, settings: Settings
+) -> list[Comparison]:
+    """
+    Test *pairs* as one family, of all *rows* where they are explored.
+
+    Models that predict the same are equal, and are tested once.
+    """
+    same_as = same_predictions(rows)
+    in_family = combinations(rows, 2) if family == "explored" else pairs
+    tested = dict.fromkeys(
+        (same_as[first], same_as[second])
+        for first, second in in_family
+        if same_as[first] != same_as[second]
+    )
+    tests = _Tests.of(rows, [*tested], family, settings)
+    comparisons = []
+    for first, second in pairs:
+        if same_as[first] == same_as[second]:
+            comparisons.append(_equal_pair(rows, (first, second), family))
+        else:
+            place = tests.place((same_as[first], same_as[second]))
+            comparisons.append(tests.comparison(place, (first, second)))
+    return comparisons
+
+
+def same_predictions(rows: Rows) -> dict[str, str]:
+    """For each model the first of *rows* that predicts the same in all cells: mostly itself."""
+    import numpy as np
+
+    same_as = dict[str, str]()
+    predicted = {model: [score.predicted_s for score in row] for model, row in rows.items()}
+    for model, times_s in predicted.items():
+        earlier = (name for name in same_as if same_as[name] == name)
+        is_same = (name for name in earlier if np.allclose(times_s, predicted[name], _SAME, 0))
+        same_as[model] = next(is_same, model)
+    return same_as
+
+
+def _equal_pair(rows: Rows, pair: Pair, family: Family) -> Comparison:
+    """The comparison of two models that predict the same."""
+    better, worse = pair
+    cells = rows[better]
+    return Comparison(
+        better=better,
+        worse=worse,
+        quantity=cells[0].quantity,
+        speed=cells[0].speed,
+        cells=len(cells),
+        difference=0.0,
+        low=0.0,
+        high=0.0,
+        verdict="equal",
+        reason="both predict the same times",
+        chance=1.0,
+        family=family,
+        errors=(mean_error(rows[better]), mean_error(rows[worse])),
+    )
+
+
+def units_of(cells: Sequence[Score], scope: Scope) -> list[str]:
+    """
+    The unit of each cell: itself, or of the *scope* of inputs its input.
+
+    A cell whose input is not known stands for itself.
+    """
+    if scope == "jobs":
+        return [cell.cell for cell in cells]
+    return [cell.input or cell.cell for cell in cells]
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """The *pairs* of a *family* of models, whose *rows* are in the same cells, and their tests."""
+
+    rows: Rows
+    pairs: Sequence[Pair]
+    family: Family
+    settings: Settings
+    gaps: Numbers  # pairs x cells
+    units: Sequence[str]
+    tests: FlipTests | None  # none where the units are too few
+
+    @classmethod
+    def of(cls, rows: Rows, pairs: Sequence[Pair], family: Family, settings: Settings) -> _Tests:
+        """Test *pairs*, unless there are too few units."""
+        import numpy as np
+
+        cells = next(iter(rows.values()), ())
+        units = units_of(cells, settings.scope)
+        errors = {
+            model: np.asarray([score.relative_error for score in row])
+            for model, row in rows.items()
+        }
+        gaps = np.asarray([errors[first] - errors[second] for first, second in pairs])
+        tests = None
+        if len(pairs) and len(set(units)) >= FEWEST_UNITS:
+            side = cls.side(family)
+            tests = flip_tests(gaps, units, side=side, error=settings.error)
+        return cls(rows, pairs, family, settings, gaps, units, tests)
+
+    @staticmethod
+    def side(family: Family) -> Side:
+        """A question names the model that may be nearer; who explores takes either."""
+        return "first" if family == "asked" else "either"
+
+    @property
+    def cells(self) -> Sequence[Score]:
+        """Scores of one of the models."""
+        return next(iter(self.rows.values()))
+
+    def place(self, pair: Pair) -> int:
+        """Where *pair* stands among the tests."""
+        return self.pairs.index(pair)
+
+    def comparison(self, place: int, pair: Pair) -> Comparison:
+        """The verdict on *pair*, whose predictions are those of the pair at *place*."""
+        better, worse = pair
+        low, high = self.ends(place)
+        verdict, reason = self.verdict(place, low, high)
+        if verdict != "undecided":
+            reason += self.scope()
+        if verdict == "nearer" and self.turns_round(place):
+            reason += ", with this profile: without one of its cells the difference turns round"
+        return Comparison(
+            better=better,
+            worse=worse,
+            quantity=self.cells[0].quantity,
+            speed=self.cells[0].speed,
+            cells=len(self.cells),
+            difference=float(self.gaps[place].mean()),
+            low=low if math.isfinite(low) else None,
+            high=high if math.isfinite(high) else None,
+            verdict=verdict,
+            reason=reason,
+            chance=None if self.tests is None else float(self.tests.chance[place]),
+            family=self.family,
+            errors=(mean_error(self.rows[better]), mean_error(self.rows[worse])),
+        )
+
+    def ends(self, place: int) -> tuple[float, float]:
+        """Ends of the difference as tested; of too few units the range of the cells."""
+        if self.tests is None:
+            return float(self.gaps[place].min()), float(self.gaps[place].max())
+        return float(self.tests.low[place]), float(self.tests.high[place])
+
+    def verdict(self, place: int, low: float, high: float) -> tuple[Verdict, str]:
+        """The verdict on the pair at *place* of the tests, and why it is so."""
+        if self.tests is None:
+            return "undecided", self.too_few()
+        if low > -MARGIN and high < MARGIN:
+            return "equal", f"their errors differ by less than {100 * MARGIN:g} points"
+        chance = float(self.tests.chance[place])
+        if chance > self.settings.error:
+            return "undecided", self.what_would_tell(place)
+        return "nearer", f"chance gives as much in at most {max(0.01, 100 * chance):.2g} % of cases"
+
+    def too_few(self) -> str:
+        """Why nothing can be told, and how many cells or inputs it takes."""
+        lacking = FEWEST_UNITS - len(set(self.units))
+        noun = "cell" if self.settings.scope == "jobs" else "input"
+        plural = "s" if lacking > 1 else ""
+        return f"fewer than {FEWEST_UNITS} {noun}s tell nothing: {lacking} more {noun}{plural}"
+
+    def turns_round(self, place: int) -> bool:
+        """Whether the difference has the other sign by a refit of the profile."""
+        refits = refit_differences(self.rows, self.pairs[place], self.settings.refits)
+        difference = self.gaps[place].mean()
+        return any(moved * difference < 0 for moved in refits)
+
+    def scope(self) -> str:
+        """End of the reason of a verdict: for what it holds."""
+        if self.settings.scope == "inputs":
+            return f"; this holds for inputs of this kind ({len(set(self.units))} of them)"
+        return "; this holds for these jobs"
+
+    def what_would_tell(self, place: int) -> str:
+        """Say which repeats and cells or inputs would give the pair at *place* a verdict."""
+        assert self.tests is not None
+        open_count = int((self.tests.chance > self.settings.error).sum())
+        sides = 1 if self.family == "asked" else 2
+        remedy = Remedy(
+            scores=[self.rows[model] for model in self.pairs[place]],
+            units=self.units,
+            noun="cell" if self.settings.scope == "jobs" else "input",
+            error=self.settings.error / open_count / sides,
+            margin=MARGIN,
+        )
+        return remedy_text(remedy)
+
+
+def refit_differences(rows: Rows, pair: Pair, refits: Refits) -> list[float]:
+    """
+    Mean errors of the first of *pair* less those of the second, by each refit of the profiles.
+
+    None where a profile has too few, or where one gives no answer.  Of one that has fewer than
+    another, the last are as it is.
     """
     import numpy as np
 
-    refit_counts = [
-        len(refits.get((score.model, score.cell, score.quantity), ()))
-        for score in chain(*rows.values())
-    ]
-    if min(refit_counts) < FEWEST_REFITS:
-        return None
-    # Refits last at first: sums over cells are then taken in one order, whatever their number.
-    cell_count = len(next(iter(rows.values())))
-    shares = np.empty((len(rows), cell_count, max(refit_counts)))
-    for model_place, row in enumerate(rows.values()):
-        for cell_place, score in enumerate(row):
+    errors = []
+    counts = [len(refits.get((s.model, s.cell, s.quantity), ())) for m in pair for s in rows[m]]
+    if min(counts, default=0) < FEWEST_REFITS:
+        return []
+    for model in pair:
+        shares = np.empty((max(counts), len(rows[model])))
+        for place, score in enumerate(rows[model]):
             times_s = refits[score.model, score.cell, score.quantity]
-            shares[model_place, cell_place] = score.predicted_s
+            shares[:, place] = score.predicted_s / score.measured_s
             # `None`, a refit without an answer, becomes NaN.
-            shares[model_place, cell_place, : len(times_s)] = np.array(times_s, dtype=float)
-            shares[model_place, cell_place] /= score.measured_s
-    return np.moveaxis(shares, -1, 0)
-
-
-def cell_floors(cells: Sequence[Score]) -> list[float]:
-    """
-    Noise floor of each cell, as a share of its mean.
-
-    A cell without one has the largest of all.  Where none is known it is 1, and no test counts.
-    """
-    largest = max((cell.floor for cell in cells if cell.floor is not None), default=0.0)
-    if not largest:
-        return [1.0] * len(cells)
-    return [largest if cell.floor is None else cell.floor for cell in cells]
-
-
-class _Way(NamedTuple):
-    """What could be measured more often, so that a verdict is reached."""
-
-    noun: str
-    variance: float  # the part that it explains, which shrinks with its number
-    number: int  # of those that were measured
-    adds_freedom: bool  # whether one more is one more degree of freedom
-
-    def named(self, count: float) -> str:
-        """In words, so many more of it."""
-        return f"{count:.0f} more {self.noun}{'s' if count > 1 else ''}"
-
-
-class _Family:
-    """
-    The pairs of the ranked models of one quantity and speed: one family of tests.
-
-    *rows* hold the scores of two models or more, the nearest first, in the same cells.
-    """
-
-    def __init__(
-        self, rows: Mapping[str, Sequence[Score]], *, margin: float, error: float, refits: Refits
-    ) -> None:
-        import numpy as np
-
-        self.rows = rows
-        self.margin = margin
-        self.error = error
-        self.cells = next(iter(rows.values()))
-        cell_inputs = [cell.input for cell in self.cells]
-        self.inputs = varied_inputs(cell_inputs)
-        self.known_floors = [cell.floor for cell in self.cells if cell.floor is not None]
-        self.tests = pair_tests(
-            np.asarray(
-                [[score.predicted_s / score.measured_s for score in row] for row in rows.values()]
-            ),
-            np.asarray(cell_floors(self.cells)),
-            kept_cells(cell_inputs),
-            margin=margin,
-            freedom=max(1, self.cells[0].trials - 1),
-            refits=refitted(rows, refits),
-        )
-
-    @property
-    def few_inputs(self) -> bool:
-        """Whether cells share their input, and have too few inputs to speak of others."""
-        return self.inputs is not None and self.inputs < FEWEST_INPUTS
-
-    def comparisons(self) -> Iterator[Comparison]:
-        """Yield the verdict on each pair, those of the nearest model first."""
-        for place, (better, worse) in enumerate(combinations(self.rows, 2)):
-            verdict, reason = self.verdict(place, better, worse)
-            if verdict != "undecided":
-                reason += self.scope(place)
-            yield Comparison(
-                better=better,
-                worse=worse,
-                quantity=self.cells[0].quantity,
-                speed=self.cells[0].speed,
-                cells=len(self.cells),
-                difference=float(self.tests.difference[place]),
-                low=float(self.tests.low[place]),
-                high=float(self.tests.high[place]),
-                verdict=verdict,
-                reason=reason,
-                chance=float(self.tests.distinct[place]) if any(self.known_floors) else None,
-            )
-
-    def verdict(self, place: int, better: str, worse: str) -> tuple[Verdict, str]:
-        """The verdict on the pair at *place* of the tests, and why it is so."""
-        pairs = zip(self.rows[better], self.rows[worse], strict=True)
-        if all(first.predicted_s == second.predicted_s for first, second in pairs):
-            return "equal", "both predict the same times"
-        if not self.known_floors:
-            return "undecided", "the noise is not known, because no cell was measured twice"
-        if not any(self.known_floors):
-            return "undecided", "the noise is not known, because repeats do not differ at all"
-        if self.tests.equal[place] <= self.error:
-            return "equal", f"their errors differ by less than {100 * self.margin:g} points"
-        if self.tests.distinct[place] <= self.error:
-            chance = max(0.01, 100 * float(self.tests.distinct[place]))
-            return "nearer", f"chance gives as much in at most {chance:.2g} % of cases"
-        return "undecided", self.what_would_tell(place)
-
-    def scope(self, place: int) -> str:
-        """End of the reason of a verdict: what it is limited to; empty where nothing limits it."""
-        scope = ""
-        if len(self.cells) == 1:
-            scope = "; this holds for one cell alone"
-        elif self.few_inputs:
-            inputs = "one input" if self.inputs == 1 else "two inputs"
-            scope = f"; this holds for {inputs} alone"
-        if math.isnan(self.tests.profile[place]):
-            scope += "; the profile counts as given"
-        return scope
-
-    def what_would_tell(self, place: int) -> str:
-        """Say how many more repeats, cells or inputs would give the pair at *place* a verdict."""
-        import numpy as np
-
-        # Holm's method divides the error among the pairs that are open.
-        is_open = (self.tests.distinct > self.error) & (self.tests.equal > self.error)
-        error = self.error / int(is_open.sum())
-        variance = float(self.tests.variance[place])
-        difference = float(self.tests.difference[place])
-        more = np.unique(np.geomspace(1, _MOST_MORE, 60).round())
-        ways = self.ways(place)
-        texts = {}
-        for way in ways:
-            shrunk = way.variance * way.number / (way.number + more)
-            variances = max(0.0, variance - way.variance) + shrunk
-            freedoms = self.tests.units - 1 + way.adds_freedom * more
-            step = fewest(difference, variances, freedoms, margin=self.margin, error=error)
-            if step is not None:
-                texts[way.noun] = way.named(more[step])
-        if not texts:
-            nouns = " or ".join(f"{way.noun}s" for way in ways)
-            return f"not even {_MOST_MORE} more {nouns} would tell"
-        only = "" if "repeat" in texts else ", more repeats would not"
-        return f"{' or '.join(texts.values())} would tell{only}"
-
-    def ways(self, place: int) -> list[_Way]:
-        """What could be measured more often for the pair at *place*."""
-        import numpy as np
-
-        variance = float(self.tests.variance[place])
-        noise = float(self.tests.noise[place])
-        profile = float(np.nan_to_num(self.tests.profile[place]))
-        fewest_trials = min(cell.trials for cell in self.cells)
-        # Of a single cell, repeats are all that varies.
-        ways = [_Way("repeat", noise, fewest_trials, adds_freedom=len(self.cells) == 1)]
-        if len(self.cells) > 1:
-            noun = "cell" if self.inputs is None or self.few_inputs else "input"
-            ways.append(_Way(noun, variance - profile, self.tests.units, adds_freedom=True))
-        if profile:
-            ways.append(_Way("profiling cell", profile, self.tests.refits, adds_freedom=False))
-        return ways
+            shares[: len(times_s), place] = np.array(times_s, dtype=float) / score.measured_s
+        errors.append(np.abs(shares - 1).mean(axis=1))
+    differences = errors[0] - errors[1]
+    return [] if np.isnan(differences).any() else [float(moved) for moved in differences]

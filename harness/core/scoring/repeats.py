@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from harness.base.records.score import Comparison, Measurement, Ranking, ScoreBook
-from harness.base.stats.pairs import gap_noise
+from harness.base.stats.gaps import gap_noise
 from harness.base.stats.sequential import most_useful, shrunk_spreads
 from harness.base.stats.spread import coefficient_of_variation
 

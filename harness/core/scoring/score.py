@@ -15,17 +15,23 @@ from itertools import chain, product
 from statistics import fmean
 
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import BEST, Answer, Asked, Question
 from harness.base.records.score import (
+    Comparison,
+    Control,
     Decomposition,
     Level,
     Measurement,
+    Ranking,
     Score,
     ScoreBook,
     Speed,
     Summary,
 )
 from harness.base.stats.spread import mean_floors
-from harness.core.scoring.comparisons import FAMILY_ERROR, compare
+from harness.core.scoring.answers import Scored, answer, common_row
+from harness.core.scoring.comparisons import COMPARED, FAMILY_ERROR, compare
+from harness.core.scoring.controls import controls
 from harness.core.scoring.metrics import METRICS
 from harness.core.scoring.metrics.errors import i_accu, relative_error, signed_error
 from harness.core.scoring.tallies import (
@@ -70,14 +76,19 @@ def score(
     *,
     error: float = FAMILY_ERROR,
     planned: Sequence[PlannedTrial] | None = None,
+    question: Question | None = None,
+    asked: Asked = "afterwards",
+    earlier: Sequence[Prediction] = (),
 ) -> ScoreBook:
     """
-    All scores, their summaries per workload and overall (``*``), and comparisons of models.
+    All scores, their summaries per workload and overall (``*``), comparisons, and the answer.
 
     A quantity that the model does not give, or that is refuted (`refuted_quantities`), has no row;
     a model without an answer for a measured cell is counted as not applicable there.  The tallies
     count all of it, of the *planned* trials: those that were measured, unless they are given.
-    *error* is the level of the comparisons: 5 %, or that of one of several looks.
+    *error* is the level of the comparisons: 5 %, or that of one of several looks.  The *question*
+    (how far the best model is off, unless it is given) was *asked* when `Asked` says; *earlier* are
+    predictions that had been asked for before, which count where models are explored.
     """
     ordered = sorted(measurements, key=lambda measurement: measurement.trial)
     trials: dict[str, list[Measurement]] = defaultdict(list)
@@ -88,15 +99,17 @@ def score(
         key=lambda prediction: (prediction.model, prediction.cell),
     )
     scores = list(cell_scores(scorable, trials))
-    # All models have one frame; equations and estimates are no models.
-    compared = [row for row in scores if row.quantity in LEVELS and row.quantity != "frame_s"]
+    asks = question or Question(how_far=BEST)
     rankings, comparisons = compare(
-        compared,
-        frame_shares(measurements),
+        [*compared_scores(scores, asks)],
         models=sorted({prediction.model for prediction in scorable}),
+        question=asks,
+        asked=asked,
         error=error,
         refits=_refitted_times(scorable),
+        earlier=[*earlier_scores(earlier, trials, asks)],
     )
+    made, found = _concluded(asks, asked, scores, rankings, comparisons)
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
@@ -113,7 +126,51 @@ def score(
                 compared_quantity,
             )
         ),
+        controls=tuple(made),
+        answer=found,
     )
+
+
+def compared_scores(scores: Iterable[Score], question: Question) -> Iterator[Score]:
+    """
+    Yield those of *scores* by which models are ranked.
+
+    Equations and estimates are no models, and the frame is the same for most of them.  Who asks
+    about extrapolation asks about the cells outside of what was profiled alone.
+    """
+    for row in scores:
+        is_asked = row.range == "outside" or not question.extrapolate
+        if is_asked and row.quantity in LEVELS and row.quantity != "frame_s":
+            yield row
+
+
+def earlier_scores(
+    predictions: Iterable[Prediction],
+    trials: Mapping[str, Sequence[Measurement]],
+    question: Question,
+) -> Iterator[Score]:
+    """Yield the scores of job times of *predictions* that had been asked for before."""
+    known = [prediction for prediction in predictions if prediction.cell in trials]
+    for row in compared_scores(cell_scores(known, trials), question):
+        if (row.quantity, row.speed) == (COMPARED, "raw"):
+            yield row
+
+
+def _concluded(
+    question: Question,
+    asked: Asked,
+    scores: Sequence[Score],
+    rankings: Sequence[Ranking],
+    comparisons: Sequence[Comparison],
+) -> tuple[list[Control], Answer | None]:
+    """The controls, and the answer to *question*; none where no job time is scored."""
+    for ranking in rankings:
+        if (ranking.quantity, ranking.speed) == (COMPARED, "raw"):
+            subject = [*compared_scores(scores, question)]
+            scored = Scored(subject, ranking, comparisons, asked)
+            rows = {model: common_row(scored.row(model), scored) for model in ranking.models}
+            return controls(rows, question.scope), answer(question, scored)
+    return [], None
 
 
 def compared_quantity(score: Score) -> str:
@@ -124,26 +181,6 @@ def compared_quantity(score: Score) -> str:
 def _compared_with(level: Level, quantity: str) -> str:
     """The measured quantity that a predicted one of that *level* is compared with."""
     return "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
-
-
-def frame_shares(measurements: Iterable[Measurement]) -> dict[str, float]:
-    """
-    Share of each cell's job time that passes around its tasks, where that is known.
-
-    A frame that exceeds a job is refuted, and has no share anywhere.
-    """
-    trials_s = defaultdict[str, list[dict[str, float]]](list)
-    for measurement in measurements:
-        trials_s[measurement.cell].append(measurement.raw_s)
-    if any(raw_s.get("body_s", 1.0) <= 0 for raw_s in chain.from_iterable(trials_s.values())):
-        return {}
-    shares = {}
-    for cell, repeats in trials_s.items():
-        frames_s = [raw_s["frame_s"] for raw_s in repeats if "frame_s" in raw_s]
-        if frames_s:
-            job_s = fmean(raw_s.get("job_s", 0) for raw_s in repeats)
-            shares[cell] = fmean(frames_s) / (job_s or math.inf)
-    return shares
 
 
 def _refitted_times(

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError
+from harness.base.records.question import Question
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.base.text import excerpt
 from harness.core.store.evidence import Chain, differences
@@ -29,11 +30,16 @@ PREDICT = "predict again, which makes an analysis with a seal of its own: harnes
 
 
 class Seal(Record):
-    """`sealed.json`: hashes of plan, profiles and predictions, by the name of the file."""
+    """
+    `sealed.json`: hashes of plan, profiles and predictions, by the name of the file.
+
+    *question* is what was asked, without its words; older seals have none.
+    """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     sealed_s: float
     sha256: dict[str, str]
+    question: Question | None = None
 
 
 class RunSeal:
@@ -55,7 +61,14 @@ class RunSeal:
 
     def read(self) -> dict[str, str]:
         """Hashes that the seal holds, by name of file."""
-        return self._opener.read_record(Seal, self.path, PREDICT).sha256
+        return self._record().sha256
+
+    def question(self) -> Question | None:
+        """What was asked when the predictions were sealed; `None` in older seals."""
+        return self._record().question
+
+    def _record(self) -> Seal:
+        return self._opener.read_record(Seal, self.path, PREDICT)
 
     def names(self) -> list[str]:
         """Names of the files that a seal is about."""
@@ -68,13 +81,14 @@ class RunSeal:
         files = (path for path in paths if not path.name.startswith("sealed"))
         return sorted(files, key=lambda path: path.stem)
 
-    def add(self) -> None:
-        """Hash plan, profiles and predictions, so that none can change unseen."""
+    def add(self, question: Question | None = None) -> None:
+        """Hash plan, profiles and predictions and keep the *question*: none can change unseen."""
         hashes = {name: self._opener.sha256(self._run / name) for name in self.names()}
+        asked = question and question.asks
         with suppress(DataError):  # none is there yet
-            if self.read() == hashes:
+            if self.read() == hashes and self.question() in (asked, None):
                 return
-        seal = Seal(sealed_s=round(time.time(), 3), sha256=hashes)
+        seal = Seal(sealed_s=round(time.time(), 3), sha256=hashes, question=asked)
         self.store(SEAL, json_bytes(seal.model_dump(mode="json")))
 
     def store(self, file_name: str, data: bytes) -> None:

@@ -88,8 +88,8 @@ def fit_profile(
     without_body = sum(job.body_s is None for job in jobs)
     if without_body and not absent:
         warnings.append(
-            f"{without_body} of {len(jobs)} jobs are no longer than what passes around their tasks:"
-            " they have no body, and models that learn from bodies do not learn from them"
+            f"{without_body} of {len(jobs)} jobs have no task that is longer than start and end of"
+            " its JVM: they have no body, and models that learn from bodies do not learn from them"
         )
     return Profile(
         workload=workload,

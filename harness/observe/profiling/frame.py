@@ -13,13 +13,11 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from harness.base.errors import ModelError
 from harness.base.records.profile import FRAME, ProfiledJob, SpeedCorrection, Statistic
-from harness.base.records.tasks import Source
 from harness.base.records.trace import JobTrace, TaskKind
 from harness.base.stats.spread import median_absolute_deviation
-from harness.models.frame import frame_counts, frame_s
 from harness.models.whatif.inputs import SIDES, side_costs
+from harness.observe.profiling.body import copies_of, task_ends
 from harness.observe.profiling.jobs import Observation, map_slowdown
 from harness.observe.profiling.measured import measured
 
@@ -31,21 +29,6 @@ _ENDS = {"map": "map_end_s", "reduce": "reduce_end_s"}
 _MOST_OF_TASK = 0.9
 # Costs of What-If that stand for a JVM's start and end where nothing else shows them.
 _FITTED = ((_STARTS, "setup_cpu_s"), (_ENDS, "cleanup_cpu_s"))
-
-
-def task_ends(observation: Observation) -> dict[str, tuple[float, float, Source]]:
-    """
-    Seconds of the start and of the end of each task's JVM, by attempt: by spans before logs.
-
-    A task is left out of which one is not known, or where clocks of two hosts contradict.
-    """
-    ends: dict[str, tuple[float, float, Source]] = {}
-    for task in sorted(observation.task_times, key=lambda task: task.source == "spans"):
-        start_s = task.start_up_s
-        end_s = task.end_s
-        if start_s is not None and end_s is not None and min(start_s, end_s) >= 0:
-            ends[task.attempt_id] = start_s, end_s, task.source
-    return ends
 
 
 def shown_parts(observation: Observation) -> Iterator[tuple[str, float, str]]:
@@ -176,38 +159,38 @@ def shortest_task_s(
     return min(durations, default=math.inf)
 
 
-def own_frame(
+def jvm_ends(
     observation: Observation,
     profile_frame: Mapping[str, Statistic],
     speed: SpeedCorrection | None = None,
-) -> tuple[float | None, dict[str, tuple[float, float]], tuple[str, ...]]:
+) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
     """
-    Frame of one job in seconds as measured, start and end of each of its tasks, what it borrowed.
+    Seconds of the start and of the end of each attempt's JVM as measured, and what is borrowed.
 
-    What the job does not show itself is taken from *profile_frame*, which is at reference *speed*:
-    the last value names it.  Without a part that counts, or slots, the frame is `None`; tasks of a
-    kind whose start or end is known nowhere have none.
+    An attempt that shows none has the medians of its job, else those of *profile_frame*, which is
+    at reference *speed*: the last value names these.  Attempts of a kind whose start or end is
+    known nowhere are left out.  Those of an uberized job have no JVM of their own: 0.
     """
+    attempts = observation.trace.attempts
+    if observation.trace.uberized:
+        return {attempt.attempt_id: (0.0, 0.0) for attempt in attempts}, ()
     shown = measure_frame([observation])
     factor = observation.at_reference(1.0, speed) if speed else 1.0
-    frame = {
-        name: statistic.model_copy(update={"value": statistic.value / factor})
-        for name, statistic in profile_frame.items()
-    } | shown
     ends = {name: (start, end) for name, (start, end, _) in task_ends(observation).items()}
-    for attempt in observation.trace.attempts:
-        start = _STARTS[attempt.kind]
-        end = _ENDS[attempt.kind]
-        if {start, end} <= frame.keys():
-            ends.setdefault(attempt.attempt_id, (frame[start].value, frame[end].value))
-    cell = observation.config, observation.cluster, observation.job_input
-    try:
-        seconds, _ = frame_s(frame, *cell)
-        counts = frame_counts(*cell)
-    except ModelError:  # a part is not known, or the slots that the job had are not
-        return None, ends, ()
-    taken = frame.keys() - shown.keys()
-    return seconds, ends, tuple(name for name in FRAME if counts[name] and name in taken)
+    borrowed = set[str]()
+    for attempt in attempts:
+        names = _STARTS[attempt.kind], _ENDS[attempt.kind]
+        if attempt.attempt_id in ends:
+            continue
+        if shown.keys() >= {*names}:
+            start_s, end_s = (shown[name].value for name in names)
+        elif profile_frame.keys() >= {*names}:
+            start_s, end_s = (profile_frame[name].value / factor for name in names)
+            borrowed.update(names)
+        else:
+            continue
+        ends[attempt.attempt_id] = start_s, end_s
+    return ends, tuple(name for name in FRAME if name in borrowed)
 
 
 def profiled_jobs(
@@ -216,15 +199,15 @@ def profiled_jobs(
     """
     Jobs of *observations* in the order of their trials' names, times at reference speed.
 
-    Each body is the job's time less its own frame, for which *frame* has what it does not show; a
-    job that is no longer than that has no body.
+    Each body is the time in which its tasks were at work; *frame* lends the starts and ends of JVMs
+    that the job does not show.  A job of which some are known nowhere has no body.
     """
     jobs = []
     for observation in observations:
         job_trace = observation.trace
         cluster = observation.cluster
-        own_s, ends, _ = own_frame(observation, frame, speed)
-        times_s: dict[str, float | None] = {**measured([job_trace], [own_s], ends)}
+        ends, _ = jvm_ends(observation, frame, speed)
+        times_s: dict[str, float | None] = {**measured([job_trace], ends, copies_of(observation))}
         for name in ("body_s", "map_task_s", "reduce_task_s"):
             if (times_s.get(name) or 0.0) <= 0:
                 times_s[name] = None

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from statistics import fmean
 from typing import NamedTuple
 
 from harness.base.records.trace import JobTrace, TaskAttempt, TaskKind
+from harness.observe.profiling.body import Copies, JvmEnds, working_s
 
 MAP_PHASES = ("map_main_s", "map_tail_s")
 REDUCE_PHASES = ("shuffle_s", "sort_s", "reduce_rest_s")
@@ -34,9 +35,7 @@ class Span(NamedTuple):
     begin: str = ""
     end: str = ""
 
-    def measure(
-        self, attempts: Iterable[TaskAttempt], ends: Mapping[str, tuple[float, float]]
-    ) -> list[float]:
+    def measure(self, attempts: Iterable[TaskAttempt], ends: JvmEnds) -> list[float]:
         """
         Seconds of the span in each of *attempts* of which both its ends are known.
 
@@ -76,16 +75,15 @@ SPANS = (
 
 
 def measured(
-    jobs: Sequence[JobTrace],
-    frames: Sequence[float | None],
-    ends: Mapping[str, tuple[float, float]],
+    jobs: Sequence[JobTrace], ends: JvmEnds, copies: Copies | None = None
 ) -> dict[str, float]:
     """
     Quantities of a trial in seconds: those of tasks are means over all that succeeded.
 
-    *frames* are the seconds around the tasks of each job, *ends* those of the start and of the end
-    of each task's JVM, by attempt.  Bodies and tasks are without them; what no frame or no end is
-    known of is absent.  A body is there whatever its value: one that is negative refutes its frame.
+    *ends* are the seconds of the start and of the end of each task's JVM, by attempt, *copies* when
+    reduces copied.  `body_s` is the time in which tasks were at work without these starts and ends
+    (`working_s`), `frame_s` the rest of the job.  Where the ends of an attempt are not known,
+    neither is there: `attempts_s` is the same of whole attempts.
 
     The times of jobs are their sums; `each_job_s`, which a single job lacks, is their mean.  What
     passes between two jobs counts in none.  Reduce quantities are absent from map-only jobs, and
@@ -94,11 +92,13 @@ def measured(
     """
     job_s = math.fsum(job.job_s for job in jobs)
     quantities = {"job_s": job_s}
-    known_frames = [frame_s for frame_s in frames if frame_s is not None]
-    if known_frames and len(known_frames) == len(jobs):
-        frame_s = math.fsum(known_frames)
-        quantities["frame_s"] = frame_s
-        quantities["body_s"] = job_s - frame_s
+    attempts = [attempt for job in jobs for attempt in job.attempts]
+    if any(attempt.attempt_id not in ends for attempt in attempts):
+        quantities["attempts_s"] = math.fsum(working_s(job, {}, copies) for job in jobs)
+    elif attempts:
+        body_s = math.fsum(working_s(job, ends, copies) for job in jobs)
+        quantities["frame_s"] = job_s - body_s
+        quantities["body_s"] = body_s
     makespans = [makespan for job in jobs if (makespan := job_makespan_s(job)) is not None]
     if makespans:
         quantities["makespan_s"] = math.fsum(makespans)
@@ -117,9 +117,7 @@ def job_makespan_s(job: JobTrace) -> float | None:
     return last_s - first_s
 
 
-def task_means_s(
-    jobs: Sequence[JobTrace], ends: Mapping[str, tuple[float, float]]
-) -> dict[str, float]:
+def task_means_s(jobs: Sequence[JobTrace], ends: JvmEnds) -> dict[str, float]:
     """Mean seconds of each of `SPANS` over all tasks that succeeded and show both its ends."""
     tasks_s = defaultdict[str, list[float]](list)
     for job, span in product(jobs, SPANS):

@@ -47,7 +47,7 @@ def make_document(results: ReportData) -> Document:
     """Make the report of *results*: what every format renders, without sections of nothing."""
     return Document(
         name=results.experiment.name,
-        question=results.experiment.question,
+        question=results.experiment.title,
         headline=headline(results),
         is_answer=results.is_answered,
         sections=[section for make in SECTIONS if (section := make(results)).shown()],

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from harness.base.documents.document import Section, Table, Text, Value, table
 from harness.base.documents.wording import QUANTITIES, UNKNOWN, count, percent
 from harness.base.records.score import Comparison, Speed
 from harness.core.reports.answer import interval_name
 from harness.core.reports.data import ReportData
+from harness.core.scoring.comparisons import COMPARED
 
-_JOB_QUANTITIES = ("job_s", "body_s")
 _NOTE = (
     "Above the diagonal: the verdict on two models, and by how many points of relative error the"
-    " model of the row is nearer; below it, why. Nearer: proved to have the smaller error; equal:"
-    " proved to differ by less than two points; undecided: neither. The pairs of one quantity and"
-    " speed are corrected together (Holm): in at most 5 of 100 experiments a pair of equal models"
-    " is called nearer. From four profiling cells on, this holds for other profiles, too: each pair"
-    " is compared again without one of them."
+    " model of the row is nearer; below it, why. Nearer: its error is the smaller one; equal: they"
+    " differ by less than two points; undecided: neither. The pairs of a table are one family: the"
+    " signs of their cells are flipped together, and in at most 5 of 100 experiments a pair of"
+    " equal models is called nearer. All pairs are explored; the question has a family of its own."
 )
 
 
 def section(results: ReportData) -> Section:
-    """Verdicts on the job time and the body; those on all other quantities on demand."""
+    """The pairs that were asked for, then verdicts on all pairs by the time of jobs."""
     score_book = results.score_book
     compared = {comparison.quantity for comparison in score_book.comparisons}
-    matrices = []
-    for quantity in dict.fromkeys((*_JOB_QUANTITIES, *QUANTITIES)):
+    matrices = [asked_table(score_book.asked())] if score_book.asked() else []
+    for quantity in QUANTITIES:
         if quantity in compared:
             matrices += [matrix(results, quantity, speed) for speed in results.speeds()]
     return Section(
@@ -36,12 +37,30 @@ def section(results: ReportData) -> Section:
     )
 
 
+def asked_table(pairs: Sequence[Comparison]) -> Table:
+    """A row for each pair that the question asks for."""
+    rows: list[tuple[str | Value, ...]] = [
+        (
+            pair.better,
+            pair.worse,
+            *(percent(error) for error in pair.errors or ()),
+            verdict_value(pair),
+            pair.reason,
+        )
+        for pair in pairs
+    ]
+    caption = f"What was asked, over {count(pairs[0].cells, 'cell')}: whether the first is nearer"
+    heads = ("Model", "Other", "Its error", "The other's", "By how many points", "Why")
+    return table(caption, heads, "llrrll", rows)
+
+
 def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     """Pairs of models at one quantity and speed: above the diagonal verdicts, below reasons."""
     pairs: dict[tuple[str, str], Comparison] = {
         (comparison.better, comparison.worse): comparison
         for comparison in results.score_book.comparisons
         if (comparison.quantity, comparison.speed) == (quantity, speed)
+        and comparison.family == "explored"
     }
     nearer_to = [better for better, _ in pairs]
     models = sorted(dict.fromkeys(sum(pairs, ())), key=lambda model: -nearer_to.count(model))
@@ -61,15 +80,16 @@ def matrix(results: ReportData, quantity: str, speed: Speed) -> Table:
     caption += f" ({interval_name(cells)}), over {count(cells, 'cell')}"
     caption += ", at reference speed" if speed == "reference" else ""
     heads = ("Model", *models)
-    is_folded = quantity not in _JOB_QUANTITIES
-    return table(caption, heads, "l" * len(heads), table_rows, folded=is_folded)
+    return table(caption, heads, "l" * len(heads), table_rows, folded=quantity != COMPARED)
 
 
 def verdict_value(pair: Comparison) -> Value:
     """The verdict, and by how many points the better model is nearer, with the interval."""
+    tone = "mark" if pair.verdict == "nearer" else ""
+    if pair.low is None or pair.high is None:
+        return Value(f"{pair.verdict}: {percent(-pair.difference).removesuffix(' %')}", tone)
     low, high = sorted((-pair.low, -pair.high))
     half_interval = (high - low) / 2 or None
-    points = (abs(pair.difference), low, high)
+    points = (-pair.difference, low, high)
     gain, *ends = (percent(point, half_interval).removesuffix(" %") for point in points)
-    tone = "mark" if pair.verdict == "nearer" else ""
     return Value(f"{pair.verdict}: {gain} ({' to '.join(ends)})", tone)

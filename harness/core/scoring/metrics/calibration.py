@@ -169,7 +169,7 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     errors = (np.abs(corrected - measured) / measured).tolist()
     if not np.isfinite(errors).all():
         return None
-    low, high = mean_interval(errors, [score.input for score in scores])
+    low, high = mean_interval(errors)
     return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 

@@ -60,7 +60,7 @@ def mean_error(scores: Sequence[Score]) -> MetricValue:
     from harness.base.stats.resampling import mean_interval
 
     errors = [score.relative_error for score in scores]
-    low, high = mean_interval(errors, [score.input for score in scores])
+    low, high = mean_interval(errors)
     return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 

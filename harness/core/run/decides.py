@@ -1,0 +1,80 @@
+"""What the design of an experiment can decide, and the refusal of one that decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from harness.base.errors import HarnessError, SpecError
+from harness.base.records.trial import Cell
+from harness.core.experiment.grid import is_profiling
+from harness.core.experiment.model import Experiment
+from harness.core.scoring.design import (
+    TYPICAL,
+    Decision,
+    Design,
+    Spread,
+    decide,
+    decision_sentence,
+    pair_count,
+    spread_of,
+)
+from harness.core.store import Store
+
+
+def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> Decision | None:
+    """What *experiment* with these *cells* can decide; `None` where it compares no models."""
+    question = experiment.question
+    models = experiment.predict.models
+    if len(models) < 2 or question.kind in ("choice", "moved_since"):
+        return None
+    controls = experiment.nightly.controls
+    scored = [
+        cell
+        for cell in cells
+        if not is_profiling(cell, experiment.predict) and cell.workload.name not in controls
+    ]
+    units = {cell.id for cell in scored}
+    noun = "cell"
+    if question.scope == "inputs":
+        units = {f"{cell.workload.name} {cell.workload.input_bytes}" for cell in scored}
+        noun = "input"
+    pairs = pair_count(question, models)
+    design = Design(len(units), noun, len(scored), max(1, experiment.repeat), pairs)
+    return decide(design, earlier_spread(experiment, store) or TYPICAL, question)
+
+
+def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:
+    """The spread of the newest run of *experiment* that shows it."""
+    for run in reversed(store.fitting(experiment)):
+        with suppress(HarnessError):  # a damaged run says nothing
+            if run.is_scored and (spread := spread_of(run.read_scores(), f"run {run.id}")):
+                return spread
+    return None
+
+
+def decision_document(found: Decision) -> dict[str, Any]:
+    """What `harness plan --json` says of it."""
+    return {
+        "says": decision_sentence(found),
+        "units": found.design.units,
+        "unit": found.design.noun,
+        "repeats": found.design.repeats,
+        "pairs": found.design.pairs,
+        "gap": found.gap,
+        "gap_of_twice": found.gap_of_twice,
+        "perfect": found.perfect,
+        "enough": found.enough,
+        "spread": found.spread.origin,
+    }
+
+
+def require_decisive(experiment: Experiment, found: Decision | None, source: str) -> None:
+    """`SpecError` where even a perfect model would not be told to be nearer, which is asked."""
+    question = experiment.question
+    if found is None or not question.nearer or question.anyway or found.tells_perfection:
+        return
+    what = f"the question cannot be decided: {decision_sentence(found)}"
+    fix = "give an axis more values, or ask --anyway: the answer then counts as explored"
+    raise SpecError(what, where=source, fix=fix)

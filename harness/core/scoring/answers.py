@@ -1,0 +1,375 @@
+"""
+The answer to the question of a run: one sentence, of fixed form, and the numbers in it.
+
+The form is fixed because `verify.py` of a bundle makes the sentence again (docs/scores.md).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from harness.base.records.question import BEST, Answer, Asked, Outcome, Question
+from harness.base.records.score import Comparison, Ranking, Score
+from harness.base.stats.flips import DRAWS, normal_draws
+from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
+from harness.core.scoring.claims import CLAIMS
+from harness.core.scoring.comparisons import COMPARED
+from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What was scored of a run: rows of the question's cells, the ranking, the comparisons."""
+
+    scores: Sequence[Score]
+    ranking: Ranking
+    comparisons: Sequence[Comparison]
+    asked: Asked
+
+    def row(self, model: str) -> list[Score]:
+        """Scores of job times of *model*, by their cells."""
+        wanted = (model, COMPARED, "raw")
+        rows = (row for row in self.scores if (row.model, row.quantity, row.speed) == wanted)
+        return sorted(rows, key=lambda row: row.cell)
+
+    def pair(self, first: str, second: str) -> Comparison | None:
+        """
+        The comparison of two models: as it was asked, else as it was explored.
+
+        Of one that was explored the first may be the worse.
+        """
+        wanted = {(first, second), (second, first)}
+        found = [
+            pair
+            for pair in self.comparisons
+            if (pair.quantity, pair.speed) == (COMPARED, "raw")
+            and (pair.better, pair.worse) in wanted
+        ]
+        return min(found, key=lambda pair: pair.family, default=None)
+
+
+def answer(question: Question, scored: Scored) -> Answer:
+    """Answer *question* by what was scored; it cannot be told where nothing was."""
+    match question.kind:
+        case "nearer":
+            return answer_nearer(question, scored)
+        case "choice":
+            return answer_choice(question, scored)
+        case "claims":
+            return answer_claims(question, scored)
+        case _:
+            return answer_how_far(question, scored)
+
+
+def no_answer(question: Question, asked: Asked, why: str) -> Answer:
+    """The answer where something lacks: *why*."""
+    sentence = f"It cannot be told: {why}."
+    return Answer(question=question, asked=asked, outcome="cannot tell", sentence=sentence)
+
+
+def share(value: float) -> str:
+    """*value* as a sentence of an answer has it."""
+    return f"{100 * value:.1f} %"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The *names* as a sentence has them."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def cells_text(number: int) -> str:
+    """So many cells."""
+    return f"{number} cell{'s' if number != 1 else ''}"
+
+
+# How far
+
+
+def answer_how_far(question: Question, scored: Scored) -> Answer:
+    """How far the model is off, or the one that errs least; whether that is inside the noise."""
+    ranking = scored.ranking
+    model = question.how_far
+    if model in ("", BEST):
+        if not ranking.models:
+            return no_answer(question, scored.asked, "no model has an answer")
+        model = ranking.models[0]
+    row = scored.row(model)
+    if question.how_far in ("", BEST):
+        row = common_row(row, scored)
+    if not row:
+        return no_answer(question, scored.asked, f"{model} has no answer in a cell")
+    errors = [score.relative_error for score in row]
+    inputs = [score.input for score in row] if question.scope == "inputs" else []
+    low, high = mean_interval(errors, inputs)
+    worst = max(row, key=lambda score: (score.relative_error, score.cell))
+    perfect = perfect_errors(row)
+    floor, floor_high = (None, None) if perfect is None else floor_of(perfect)
+    numbers = Answer(
+        question=question,
+        asked=scored.asked,
+        outcome="yes",
+        sentence="",
+        cells=len(row),
+        model=model,
+        error=fmean(errors),
+        low=max(0.0, low),
+        high=high,
+        worst=worst.relative_error,
+        worst_cell=worst.cell,
+        floor=floor,
+        floor_high=floor_high,
+    )
+    return numbers.model_copy(update={"sentence": how_far_sentence(numbers, scored)})
+
+
+def common_row(row: Sequence[Score], scored: Scored) -> list[Score]:
+    """Scores of *row* in the cells that all ranked models answer."""
+    cells = {score.cell for score in row}
+    for model in scored.ranking.models:
+        cells &= {score.cell for score in scored.row(model)}
+    return [score for score in row if score.cell in cells]
+
+
+def how_far_sentence(found: Answer, scored: Scored) -> str:
+    """Say how far a model is off, beside a perfect one; of the best, whether it is nearest."""
+    assert None not in (found.error, found.low, found.high, found.worst)
+    ends = f"{share(found.low or 0.0)} to {share(found.high or 0.0)}"
+    ends = f"95 %: {ends}" if found.cells >= FEWEST_CELLS else f"cells: {ends}"
+    off = f"off by {share(found.error or 0.0)} on average ({ends}) over {cells_text(found.cells)}"
+    off += f", at worst by {share(found.worst or 0.0)}"
+    models = scored.ranking.models
+    is_best = found.question.how_far in ("", BEST) and len(models) > 1
+    first = f"{found.model} is {off}"
+    if is_best:
+        first = f"Of {len(models)} models {found.model} errs least: {off}"
+    sentence = f"{first}; {floor_clause(found)}."
+    return f"{sentence} {nearest_sentence(scored)}" if is_best else sentence
+
+
+def floor_clause(found: Answer) -> str:
+    """Say what a perfect model would have, and whether the error is inside the noise."""
+    if found.floor is None or found.floor_high is None:
+        return "the noise is not known"
+    perfect = f"a perfect model would be off by {share(found.floor)}"
+    if (found.error or 0.0) <= found.floor_high:
+        return f"{perfect}, so that this is inside the noise"
+    return perfect
+
+
+def nearest_sentence(scored: Scored) -> str:
+    """Say of the model with the smallest error from which others it cannot be told apart."""
+    first, *others = scored.ranking.models
+    pairs = {other: scored.pair(first, other) for other in others}
+    open_models = [
+        other for other, pair in pairs.items() if pair is None or pair.verdict == "undecided"
+    ]
+    equal = [other for other, pair in pairs.items() if pair and pair.verdict == "equal"]
+    clauses = []
+    if open_models:
+        clauses.append(f"cannot be told apart from {listed(open_models)}")
+    if equal:
+        clauses.append(f"is equal to {listed(equal)}")
+    if not clauses:
+        return "It is nearer than each of the others."
+    return f"It {' and '.join(clauses)}."
+
+
+# Nearer
+
+
+def answer_nearer(question: Question, scored: Scored) -> Answer:
+    """Whether the first model is nearer than each of the others."""
+    first, *others = question.nearer
+    pairs = {other: scored.pair(first, other) for other in others}
+    lacking = [other for other, pair in pairs.items() if pair is None]
+    if lacking:
+        missing = [model for model in question.nearer if not scored.row(model)]
+        why = f"{listed(missing)} answers no cell" if missing else "they share no cell"
+        return no_answer(question, scored.asked, why)
+    found = {other: pair for other, pair in pairs.items() if pair is not None}
+    fates = {other: fate(first, pair) for other, pair in found.items()}
+    cells = min(pair.cells for pair in found.values())
+    row = scored.row(first)
+    perfect = perfect_errors(row) if row else None
+    floor, floor_high = (None, None) if perfect is None else floor_of(perfect)
+    any_pair = next(iter(found.values()))
+    return Answer(
+        question=question,
+        asked=scored.asked,
+        outcome=outcome_of(fates),
+        sentence=nearer_sentence(first, found, fates),
+        cells=cells,
+        model=first,
+        error=error_in(any_pair, first),
+        floor=floor,
+        floor_high=floor_high,
+    )
+
+
+def fate(first: str, pair: Comparison) -> str:
+    """What is said of the *first* model of *pair*: nearer, equal, farther or undecided."""
+    if pair.verdict == "nearer":
+        return "nearer" if pair.better == first else "farther"
+    # Of an asked pair the other model may err less: what was tested does not contain equality.
+    if pair.verdict == "undecided" and pair.low is not None and pair.low > 0:
+        return "farther" if pair.chance is not None else "undecided"
+    return pair.verdict
+
+
+def outcome_of(fates: Mapping[str, str]) -> Outcome:
+    """Yes, where it is nearer than all; no, where it is farther or equal to one."""
+    if set(fates.values()) == {"nearer"}:
+        return "yes"
+    return "no" if {"farther", "equal"} & set(fates.values()) else "cannot tell"
+
+
+def error_in(pair: Comparison, model: str) -> float:
+    """Mean error of *model* in *pair*."""
+    errors = pair.errors or (0.0, 0.0)
+    return errors[0] if pair.better == model else errors[1]
+
+
+def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[str, str]) -> str:
+    """Say how far all of them are off, and than which the first is nearer."""
+    outcome = outcome_of(fates)
+    head = {"yes": "Yes", "no": "No", "cannot tell": "It cannot be told"}[outcome]
+    any_pair = next(iter(pairs.values()))
+    others = [f"{other} by {share(error_in(pair, other))}" for other, pair in pairs.items()]
+    cells = cells_text(any_pair.cells)
+    errors = f"{first} is off by {share(error_in(any_pair, first))}, {listed(others)}, over {cells}"
+    clauses = []
+    for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
+        if chosen := [other for other, verdict in fates.items() if verdict == word]:
+            clauses.append(f"it is {word} {link} {listed(chosen)}")
+    if chosen := [other for other, verdict in fates.items() if verdict == "undecided"]:
+        clauses.append(f"it cannot be told apart from {listed(chosen)}")
+    return f"{head}: {errors}; {'; '.join(clauses)}."
+
+
+# Choice
+
+
+def answer_choice(question: Question, scored: Scored) -> Answer:
+    """Which model chooses best among the settings of each input, with its first choices tried."""
+    groups = settings_by_input(scored)
+    models = scored.ranking.models
+    if not groups or not models:
+        why = "no input has two settings that all models answer"
+        return no_answer(question, scored.asked, why)
+    regrets = {
+        model: [regret(group, model, question.choice) for group in groups] for model in models
+    }
+    best = min(models, key=lambda model: (fmean(regrets[model]), model))
+    floor, floor_high = perfect_regret(groups, best, question.choice)
+    cells = sum(len(group[best]) for group in groups)
+    numbers = Answer(
+        question=question,
+        asked=scored.asked,
+        outcome="yes",
+        sentence="",
+        cells=cells,
+        model=best,
+        error=fmean(regrets[best]),
+        worst=max(regrets[best]),
+        floor=floor,
+        floor_high=floor_high,
+    )
+    ranked = sorted(models, key=lambda model: (fmean(regrets[model]), model))
+    others = [f"{model} {share(fmean(regrets[model]))}" for model in ranked if model != best]
+    sentence = choice_sentence(numbers, len(groups), others)
+    return numbers.model_copy(update={"sentence": sentence})
+
+
+def choice_sentence(found: Answer, input_count: int, others: Sequence[str]) -> str:
+    """Say what the best chooser loses, beside a perfect one and the *others*."""
+    tried = found.question.choice
+    choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
+    over = f"{input_count} input{'s' if input_count != 1 else ''} with {found.cells} settings"
+    text = f"{found.model} chooses best: {choices} takes {share(found.error or 0.0)} longer than"
+    text += f" the fastest setting, mean over {over}, at worst {share(found.worst or 0.0)}"
+    if found.floor is not None:
+        text += f"; a perfect model would lose {share(found.floor)}"
+    if others:
+        text += f"; others lose: {', '.join(others)}"
+    return f"{text}."
+
+
+def settings_by_input(scored: Scored) -> list[dict[str, list[Score]]]:
+    """Of each input with two settings or more: scores of each ranked model, in the same cells."""
+    by_input = defaultdict[str, dict[str, dict[str, Score]]](lambda: defaultdict(dict))
+    for model in scored.ranking.models:
+        for score in scored.row(model):
+            by_input[score.input or score.cell][model][score.cell] = score
+    groups = []
+    for _, by_model in sorted(by_input.items()):
+        cells = sorted(set.intersection(*(set(row) for row in by_model.values())))
+        if len(cells) >= 2 and len(by_model) == len(scored.ranking.models):
+            rows = {model: [row[cell] for cell in cells] for model, row in by_model.items()}
+            groups.append(rows)
+    return groups
+
+
+def regret(group: Mapping[str, Sequence[Score]], model: str, tried: int) -> float:
+    """
+    By how much the best of the first choices of *model* takes longer than the fastest setting.
+
+    As a share.  Of settings that it predicts alike the slower one is tried first.
+    """
+    row = group[model]
+    order = sorted(row, key=lambda score: (score.predicted_s, -score.measured_s))
+    chosen_s = min(score.measured_s for score in order[:tried])
+    return chosen_s / min(score.measured_s for score in row) - 1
+
+
+def perfect_regret(
+    groups: Sequence[Mapping[str, Sequence[Score]]], model: str, tried: int
+) -> tuple[float | None, float | None]:
+    """Mean regret of a perfect model over its draws, and what 95 of 100 do not exceed."""
+    import numpy as np
+
+    rows = [group[model] for group in groups]
+    floors = [cell_floors(row) for row in rows]
+    if None in floors:
+        return None, None
+    regrets = []
+    for row, known in zip(rows, floors, strict=True):
+        measured_s = np.asarray([score.measured_s for score in row])
+        drawn = normal_draws("perfect", len(row)) * np.asarray(known)
+        places = np.argsort(measured_s * (1 + drawn), axis=1, kind="stable")[:, :tried]
+        regrets.append(measured_s[places].min(axis=1) / measured_s.min() - 1)
+    means = np.mean(regrets, axis=0)
+    return float(means.mean()), float(np.sort(means)[round(0.95 * DRAWS) - 1])
+
+
+# Claims
+
+
+def answer_claims(question: Question, scored: Scored) -> Answer:
+    """Which of the claims of a paper hold here."""
+    answers = [answer(claim, scored) for claim in CLAIMS[question.claims]]
+    holding = [found for found in answers if found.outcome == "yes"]
+    open_count = sum(found.outcome == "cannot tell" for found in answers)
+    outcome: Outcome = "no"
+    if len(holding) == len(answers):
+        outcome = "yes"
+    elif len(holding) + open_count == len(answers):
+        outcome = "cannot tell"
+    head = f"{len(holding)} of {len(answers)} claims of {question.claims} hold"
+    details = " ".join(_claim_sentences(answers))
+    return Answer(
+        question=question,
+        asked=scored.asked,
+        outcome=outcome,
+        sentence=f"{head}. {details}",
+        cells=max(found.cells for found in answers),
+    )
+
+
+def _claim_sentences(answers: Sequence[Answer]) -> Iterator[str]:
+    """Each claim with its answer."""
+    for found in answers:
+        yield f"{found.question.title}: {found.sentence}"

@@ -1,0 +1,128 @@
+"""
+Made-up models beside the others: what the test says of perfection, and of nothing at all.
+
+A perfect model knows the true mean of each cell; what is measured differs from that by the noise of
+the repeats, and so it errs by the noise.  Its mean error is the floor of the grid: no model can be
+seen to be better.  A coin has the errors of a published model with signs that are drawn, and is
+compared with another toss of itself: where it is nearer more often than chance allows, the test is
+not to be believed here.  (It is not compared with that model: a relative error is larger for what
+is too long than for what is too short by the same factor, so that the signs are no matter of luck.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harness.base.records.question import Scope
+from harness.base.records.score import Control, Score
+from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
+from harness.core.scoring.comparisons import FAMILY_ERROR, Rows, units_of
+
+if TYPE_CHECKING:
+    from harness.base.stats.resampling import Numbers
+
+HIGH = 0.95  # share of the draws that are not above `Control.high`
+
+
+def cell_floors(cells: Sequence[Score]) -> list[float] | None:
+    """
+    Noise floor of each cell, as a share of its mean: of one without, the largest of all.
+
+    `None` where none is known, or none is above 0: then nothing says how far perfection errs.
+    """
+    largest = max((cell.floor for cell in cells if cell.floor is not None), default=0.0)
+    if not largest:
+        return None
+    return [largest if cell.floor is None else cell.floor for cell in cells]
+
+
+def perfect_errors(cells: Sequence[Score]) -> Numbers | None:
+    """Relative errors of a perfect model: draws x cells; `None` where no noise is known."""
+    import numpy as np
+
+    floors = cell_floors(cells)
+    if floors is None:
+        return None
+    errors: Numbers = np.abs(normal_draws("perfect", len(cells))) * np.asarray(floors)
+    return errors
+
+
+def floor_of(errors: Numbers) -> tuple[float, float]:
+    """Mean error of a perfect model over all draws, and what 95 of 100 draws do not exceed."""
+    import numpy as np
+
+    means = errors.mean(axis=1)
+    rank = round(HIGH * DRAWS) - 1
+    return float(means.mean()), float(np.sort(means)[rank])
+
+
+def controls(rows: Rows, scope: Scope) -> list[Control]:
+    """The controls beside the models of *rows*, which are in the same cells, the nearest first."""
+    cells = next(iter(rows.values()), ())
+    if not cells:
+        return []
+    made = []
+    perfect = perfect_errors(cells)
+    if perfect is not None:
+        error, high = floor_of(perfect)
+        made.append(
+            Control(
+                name="perfect",
+                quantity=cells[0].quantity,
+                cells=len(cells),
+                draws=DRAWS,
+                error=error,
+                high=high,
+                nearer=_shares_nearer(perfect, rows, scope),
+            )
+        )
+    model, row = next(iter(rows.items()))
+    drawn = coin_errors(row, "coin")
+    error, high = floor_of(drawn)
+    gaps = drawn - coin_errors(row, "other coin")
+    made.append(
+        Control(
+            name="coin",
+            quantity=cells[0].quantity,
+            cells=len(cells),
+            draws=DRAWS,
+            error=error,
+            high=high,
+            made_of=model,
+            nearer=_share_nearer("coin", gaps, row, scope),
+        )
+    )
+    return made
+
+
+def coin_errors(row: Sequence[Score], name: str) -> Numbers:
+    """Relative errors of the model of *row* with the signs of their logarithms drawn, by *name*."""
+    import numpy as np
+
+    shares = np.asarray([score.predicted_s / score.measured_s for score in row])
+    logarithms = np.abs(np.log(np.maximum(shares, np.finfo(float).tiny)))
+    signs = np.sign(normal_draws(name, len(row)))
+    errors: Numbers = np.abs(np.exp(signs * logarithms) - 1)
+    return errors
+
+
+def _shares_nearer(errors: Numbers, rows: Rows, scope: Scope) -> dict[str, float]:
+    """In which share of the draws a control with these *errors* is nearer than each model."""
+    import numpy as np
+
+    shares = dict[str, float]()
+    for model, row in rows.items():
+        gaps = errors - np.asarray([score.relative_error for score in row])
+        shares |= _share_nearer(model, gaps, row, scope)
+    return shares
+
+
+def _share_nearer(
+    model: str, gaps: Numbers, row: Sequence[Score], scope: Scope
+) -> dict[str, float]:
+    """In which share of the draws of *gaps* the first is nearer, asked alone, by that *model*."""
+    units = units_of(row, scope)
+    if len(set(units)) < FEWEST_UNITS:
+        return {}
+    return {model: float((flip_chances(gaps, units) <= FAMILY_ERROR).mean())}

@@ -1,0 +1,213 @@
+"""
+What a design can decide, simulated before anything runs.
+
+That is: which gap between two models, and whether a perfect one would be told from a typical one.
+The test is the one that will be made of the scores.  The spread is that of an earlier run of the
+experiment, or a typical one: gaps of two models in a cell vary normally about their mean; a perfect
+model errs by the noise of a cell's mean, a typical one as models did.
+"""
+
+from __future__ import annotations
+
+import math
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, median, quantiles, stdev
+from typing import TYPE_CHECKING
+
+from harness.base.records.question import Question
+from harness.base.records.score import Score, ScoreBook
+from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
+from harness.core.scoring.comparisons import COMPARED, FAMILY_ERROR, ranked_rows, same_predictions
+
+if TYPE_CHECKING:
+    from harness.base.stats.resampling import Numbers
+
+POWER = 0.8  # a gap is told in four cases of five
+_STEPS = 9  # of a bisection: to a hundredth of a spread
+_MOST_GAP = 4.0  # spreads: six cells tell as much
+_LARGER = (6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96)
+_QUANTILES = 20
+
+
+@dataclass(frozen=True)
+class Spread:
+    """
+    What is known of noise and errors, and where from: *origin*.
+
+    *gap* is the standard deviation over cells of the difference of two models' relative errors,
+    *noise* that of one trial as a share of its cell's mean, *errors* relative errors of models.
+    """
+
+    origin: str
+    gap: float
+    noise: float
+    errors: tuple[float, ...]
+
+
+# By scripts/typical-spread.
+TYPICAL = Spread(
+    origin="typical of the published grids",
+    gap=0.090,
+    noise=0.076,
+    errors=(
+        *(0.012, 0.026, 0.039, 0.055, 0.064, 0.081, 0.092, 0.107, 0.131, 0.159),
+        *(0.211, 0.233, 0.25, 0.259, 0.282, 0.295, 0.323, 0.354, 0.412, 0.526),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Design:
+    """
+    How much of a grid is scored: so many *units* of its question's scope, called *noun*.
+
+    Each has *cells* of *repeats* trials; *pairs* of models are tested together.
+    """
+
+    units: int
+    noun: str
+    cells: int
+    repeats: int
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Decision:
+    """
+    What a *design* decides: *gap*, a share, in four cases of five (`None`: none).
+
+    *perfect* is the share of the draws in which a perfect model is told from a typical one.
+    *enough* units would tell it in four cases of five; twice as many units tell *gap_of_twice*.
+    """
+
+    design: Design
+    spread: Spread
+    gap: float | None
+    perfect: float
+    enough: int | None
+    gap_of_twice: float | None
+
+    @property
+    def tells_perfection(self) -> bool:
+        """Whether a perfect model would not stay undecided."""
+        return self.perfect >= POWER
+
+
+def pair_count(question: Question, models: Sequence[str]) -> int:
+    """How many pairs of *models* are tested together for *question*."""
+    if question.nearer:
+        return len(question.nearer) - 1
+    return max(1, math.comb(len(models), 2))
+
+
+def decide(design: Design, spread: Spread, question: Question) -> Decision:
+    """Simulate *question* on *design* with *spread*."""
+    error = FAMILY_ERROR / design.pairs
+    if not question.nearer:
+        error /= 2  # either of two models may be the nearer one
+    enough = None
+    for units in _LARGER:
+        larger = _scaled(design, units)
+        if enough is None and perfect_share(larger, spread, error) >= POWER:
+            enough = units
+    return Decision(
+        design=design,
+        spread=spread,
+        gap=told_gap(design.units, spread, error),
+        perfect=perfect_share(design, spread, error),
+        enough=enough,
+        gap_of_twice=told_gap(max(FEWEST_UNITS, 2 * design.units), spread, error),
+    )
+
+
+def _scaled(design: Design, units: int) -> Design:
+    """*design* with so many units of as many cells each."""
+    cells = round(design.cells / max(1, design.units) * units)
+    return Design(units, design.noun, max(units, cells), design.repeats, design.pairs)
+
+
+def told_gap(units: int, spread: Spread, error: float) -> float | None:
+    """The smallest mean gap that so many units tell in four cases of five; `None` of too few."""
+    if units < FEWEST_UNITS:
+        return None
+    names = _names(units)
+    drawn = normal_draws("gaps", units)
+    low, high = 0.0, _MOST_GAP
+    if _told_share(drawn - high, names, error) < POWER:
+        return None
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if _told_share(drawn - middle, names, error) < POWER:
+            low = middle
+        else:
+            high = middle
+    return high * spread.gap
+
+
+def _told_share(gaps: Numbers, names: Sequence[str], error: float) -> float:
+    """In which share of the draws of *gaps* the first model is nearer."""
+    return float((flip_chances(gaps, names) <= error).mean())
+
+
+def _names(units: int) -> list[str]:
+    return [f"{number:06}" for number in range(units)]
+
+
+def perfect_share(design: Design, spread: Spread, error: float) -> float:
+    """In which share of the draws a perfect model is told from one that errs as models did."""
+    import numpy as np
+
+    from scipy.special import ndtr
+
+    if design.units < FEWEST_UNITS:
+        return 0.0
+    floor = spread.noise / math.sqrt(design.repeats)
+    perfect = np.abs(normal_draws("perfect", design.units)) * floor
+    ranks = ndtr(normal_draws("errors", design.units)) * len(spread.errors)
+    typical = np.asarray(spread.errors)[np.minimum(ranks.astype(int), len(spread.errors) - 1)]
+    return _told_share(perfect - typical, _names(design.units), error)
+
+
+def spread_of(score_book: ScoreBook, origin: str) -> Spread | None:
+    """The spread that an earlier run shows; `None` where it does not show all of it."""
+    answers = defaultdict[str, dict[str, Score]](dict)
+    for score in score_book.scores:
+        if (score.quantity, score.speed) == (COMPARED, "raw"):
+            answers[score.model][score.cell] = score
+    rows, _ = ranked_rows(answers)
+    same_as = same_predictions(rows)
+    rows = {model: row for model, row in rows.items() if same_as[model] == model}
+    cells = next(iter(rows.values()), [])
+    noises = [score.floor * math.sqrt(score.trials) for score in cells if score.floor]
+    if len(rows) < 2 or len(cells) < FEWEST_UNITS or not noises:
+        return None
+    gaps = []
+    for first, second in combinations(rows.values(), 2):
+        pairs = zip(first, second, strict=True)
+        gaps.append(stdev(a.relative_error - b.relative_error for a, b in pairs))
+    errors = [score.relative_error for row in rows.values() for score in row]
+    shown = quantiles(errors, n=2 * _QUANTILES)[::2]
+    return Spread(origin, median(gaps), fmean(noises), tuple(shown))
+
+
+def decision_sentence(found: Decision) -> str:
+    """Say what the design can decide, and what more would."""
+    design = found.design
+    over = f"{design.units} {design.noun}{'s' if design.units != 1 else ''}"
+    if design.units < FEWEST_UNITS:
+        text = f"{over} tell no two models apart: it takes {FEWEST_UNITS}"
+    elif found.gap is None:
+        text = f"{over} are too few for {design.pairs} pairs of models: no gap is told"
+    else:
+        text = f"{over} tell a gap of {100 * found.gap:.0f} points in four of five cases"
+    if found.gap_of_twice is not None:
+        twice = max(FEWEST_UNITS, 2 * design.units)
+        text += f"; {twice} would do for {100 * found.gap_of_twice:.0f}"
+    text += f"; a perfect model is told from a typical one in {round(100 * found.perfect)} of 100"
+    if not found.tells_perfection and found.enough is not None:
+        text += f", with {found.enough} {design.noun}s in four of five cases"
+    return f"{text} (spread: {found.spread.origin}; {DRAWS} draws)"

@@ -1,0 +1,165 @@
+"""
+A table of anybody's numbers, scored as a run is: measured times, and what models predicted of them.
+
+A row for each measurement, with the columns `cell`, `repeat` and `measured`, and a column for each
+model; `input` may say which cells read the same.  A model's prediction of a cell stands in each of
+its rows, or in the first one; without one the model has no answer there.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from harness.base.errors import DataError
+from harness.base.records.prediction import Prediction
+from harness.base.records.question import BEST, Question
+from harness.base.records.score import Measurement, ScoreBook
+from harness.base.text import excerpt, printable
+from harness.core.scoring.metrics.errors import LARGEST
+from harness.core.scoring.score import score
+
+REQUIRED = ("cell", "repeat", "measured")
+NOT_MODELS = (*REQUIRED, "input")
+WORKLOAD = "table"
+MOST_BYTES = 2**26
+_MOST_NAME = 200
+
+
+class ScoredTable(NamedTuple):
+    """What a table holds: its *models* in their order, *predictions* and *measurements*."""
+
+    models: tuple[str, ...]
+    predictions: Sequence[Prediction]
+    measurements: Sequence[Measurement]
+
+    def score(self, question: Question | None = None) -> ScoreBook:
+        """Score all of it; *question*: how far the best model is off, unless it is given."""
+        asks = question or Question(how_far=BEST)
+        return score(self.predictions, self.measurements, question=asks)
+
+
+def read_table(text: str, source: str) -> ScoredTable:
+    """Read the table in *text*; `DataError` names line and column of *source* that are wrong."""
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    models = _models(reader.fieldnames or (), source)
+    predicted = dict[tuple[str, str], float]()
+    measurements = list[Measurement]()
+    seen = set[tuple[str, str]]()
+    for line, row in _rows(reader, source):
+        cell = _name(row, "cell", line)
+        repeat = _name(row, "repeat", line)
+        if (cell, repeat) in seen:
+            what = f"repeat {repeat} of cell {cell} is there twice"
+            raise DataError(what, where=line.text, fix="give each row of a cell its own repeat")
+        seen.add((cell, repeat))
+        measurements.append(_measurement(cell, repeat, row, line))
+        for model in models:
+            if (row[model] or "").strip():
+                _add_prediction(predicted, (model, cell), _seconds(row, model, line), line)
+    if not measurements:
+        raise DataError("it has no row", where=source, fix="write a row for each measurement")
+    cells = dict.fromkeys(measurement.cell for measurement in measurements)
+    predictions = [
+        Prediction(model=model, cell=cell, job_s=predicted.get((model, cell)))
+        for model in models
+        for cell in cells
+    ]
+    return ScoredTable(models, predictions, measurements)
+
+
+class _Line(NamedTuple):
+    """The place of a row: its file and number, as `text`."""
+
+    text: str
+
+
+def _rows(
+    reader: csv.DictReader[str], source: str
+) -> Iterator[tuple[_Line, Mapping[str, str | None]]]:
+    """Yield each row with its place; `DataError`: a row has more or fewer fields than columns."""
+    try:
+        for row in reader:
+            line = _Line(f"{source}:{reader.line_num}")
+            if None in row or None in row.values():
+                what = f"the row has not {len(reader.fieldnames or ())} fields"
+                raise DataError(what, where=line.text, fix="write a field for each column")
+            yield line, row
+    except csv.Error as error:
+        what = f"it is no CSV: {excerpt(str(error))}"
+        where = f"{source}:{reader.line_num}"
+        raise DataError(what, where=where, fix="save it as CSV, with commas") from None
+
+
+def _models(columns: Sequence[str], source: str) -> tuple[str, ...]:
+    """The columns that are models; `DataError`: one is missing, or named twice."""
+    lacking = [name for name in REQUIRED if name not in columns]
+    if lacking:
+        what = f"it has no column {' and no column '.join(lacking)}"
+        fix = "begin it with the line: cell,repeat,measured,MODEL,..."
+        raise DataError(what, where=f"{source}:1", fix=fix)
+    models = [name for name in columns if name not in NOT_MODELS]
+    if not models:
+        what = "it has no column of a model"
+        raise DataError(what, where=f"{source}:1", fix="add a column for each model, by its name")
+    for name in models:
+        if not name.strip() or len(name) > _MOST_NAME or printable(name) != name:
+            what = f"'{excerpt(name)}' cannot name a model"
+            raise DataError(what, where=f"{source}:1", fix="write a name into the first line")
+    if len(set(columns)) < len(columns):
+        twice = next(name for name in columns if list(columns).count(name) > 1)
+        what = f"the column '{excerpt(twice)}' is there twice"
+        raise DataError(what, where=f"{source}:1", fix="name each column once")
+    return tuple(models)
+
+
+def _name(row: Mapping[str, str | None], column: str, line: _Line) -> str:
+    """The text of *column* that names something."""
+    text = (row[column] or "").strip()
+    if not text or len(text) > _MOST_NAME:
+        what = f"{column} is {'empty' if not text else 'too long'}"
+        raise DataError(what, where=line.text, fix=f"name each {column}")
+    return printable(text)
+
+
+def _seconds(row: Mapping[str, str | None], column: str, line: _Line) -> float:
+    """The time in *column*, above 0."""
+    text = (row[column] or "").strip()
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds <= LARGEST:
+        what = f"{excerpt(column)} is '{excerpt(text)}', which is no time above 0"
+        fix = "write seconds as a number; leave out a row that was not measured"
+        raise DataError(what, where=line.text, fix=fix)
+    return seconds
+
+
+def _measurement(cell: str, repeat: str, row: Mapping[str, str | None], line: _Line) -> Measurement:
+    """The measurement of a row."""
+    times_s = {"job_s": _seconds(row, "measured", line)}
+    named_input = (row.get("input") or "").strip()
+    return Measurement(
+        cell=cell,
+        workload=WORKLOAD,
+        trial=f"{cell} {repeat}",
+        input=printable(named_input)[:_MOST_NAME],
+        raw_s=times_s,
+        reference_s=times_s,
+    )
+
+
+def _add_prediction(
+    predicted: dict[tuple[str, str], float], key: tuple[str, str], seconds: float, line: _Line
+) -> None:
+    """Keep what a model predicts of a cell; `DataError`: it said something else before."""
+    model, cell = key
+    if predicted.setdefault(key, seconds) != seconds:
+        what = f"{model} predicts {predicted[key]:g} and {seconds:g} of cell {cell}"
+        fix = "a cell is predicted once: write the same into all its rows, or give it another name"
+        raise DataError(what, where=line.text, fix=fix)

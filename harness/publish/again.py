@@ -1,0 +1,138 @@
+"""
+A bundle published again: scored by this version, with the same measurements and predictions.
+
+What was measured, predicted, sealed and disclosed is copied; scores, tables, claim, reports and the
+answers to the rules are made anew.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import shutil
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.base.errors import SpecError
+from harness.base.text import read_json
+from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.question import read_question, with_question
+from harness.core.scoring.claims import models_by_paper
+from harness.core.store import Run, os_error_as_machine_error
+from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
+from harness.core.store.packed import opened
+from harness.core.store.published import ORIGINALS
+from harness.core.store.run import FINISHED
+from harness.core.store.sums import check_sums
+from harness.observe.storage.files import folders, json_bytes, remove_tree
+from harness.observe.storage.opener import PACKED, Opener
+from harness.publish import crate
+from harness.publish.bundle import Published, move_into_place, refuse_existing, write_rest
+from harness.publish.data import FIX, make_claim, read_table, write_tables
+from harness.publish.rules import RULES_FILE
+
+_COPIED = ("system.json", "disclosure.md")
+_TABLES_KEPT = ("trials", "measurements", "predictions")
+# Of a run: what was found when it was published, from files that the bundle may lack.
+_KEPT_OF_RUN = ("blind", "sealed", "schema", "started_s", "ended_s")
+
+
+def publish_again(
+    bundle: Path,
+    folder: Path,
+    *,
+    questions: Mapping[str, str],
+    authors: Sequence[crate.Author] = (),
+    licence: str = "",
+    is_packed: bool = False,
+) -> Published:
+    """
+    Make the bundle *folder* of the runs of *bundle*, scored anew.
+
+    *questions* are texts by the name of the experiment that they are asked of, afterwards.
+    """
+    refuse_existing(folder)
+    source = opened(bundle)
+    check_sums(source)
+    opener = Opener(source)
+    opener.require_plain()
+    first = min(folders(source / "runs"))
+    level = str(read_json(opener.read(first / ORIGINALS, FIX))["level"])
+    division = str(read_json(opener.read(source / RULES_FILE, FIX))["division"])
+    scratch = folder.absolute().with_name(f".{folder.name}.again")
+    with os_error_as_machine_error(folder):
+        scratch.mkdir(parents=True)
+        try:
+            shutil.copytree(source / "runs", scratch / "runs")
+            for name in _COPIED:
+                shutil.copyfile(source / name, scratch / name)
+            evaluations = [
+                scored_again(path, questions) for path in sorted(folders(scratch / "runs"))
+            ]
+            _require_asked(evaluations, questions)
+            write_tables(evaluations, scratch / "data", str)
+            for name in _TABLES_KEPT:
+                shutil.copyfile(source / f"data/{name}.csv", scratch / f"data/{name}.csv")
+            keep_runs(opener, scratch / "data/runs.csv")
+            published = write_rest(
+                evaluations,
+                make_claim(evaluations),
+                scratch,
+                clean=str,
+                level=level,
+                division=division if division == "open" else None,
+                authors=authors or crate.NOBODY,
+                licence=licence,
+            )
+            move_into_place(scratch, folder, is_packed=is_packed)
+        finally:
+            remove_tree(scratch)
+    return published
+
+
+def _require_asked(evaluations: Sequence[Evaluation], questions: Mapping[str, str]) -> None:
+    """`SpecError` where a question is about an experiment that is not in the bundle."""
+    names = sorted({evaluation.experiment.name for evaluation in evaluations})
+    for name in questions.keys() - set(names):
+        fix = f"its experiments: {', '.join(names)}"
+        raise SpecError(f"the bundle has no experiment '{name}'", where="--question", fix=fix)
+
+
+def scored_again(path: Path, questions: Mapping[str, str]) -> Evaluation:
+    """Score the run at *path*, which is a copy, with its question; the evidence of it anew."""
+    run = Run(path)
+    evaluation = Evaluation.of(run)
+    experiment = evaluation.experiment
+    if experiment.name in questions:
+        models = experiment.predict.models
+        asked = read_question(questions[experiment.name], models, models_by_paper())
+        experiment = with_question(experiment, asked)
+        evaluation = replace(evaluation, experiment=experiment)
+    chain = Chain(run.opener)
+    lines = (path / CHAIN).read_bytes()
+    scores = evaluation.score()
+    data = json_bytes(scores.model_dump(mode="json"), indent=None)
+    (path / SCORES / f"scores.json{PACKED}").write_bytes(gzip.compress(data, mtime=0))
+    (path / SCORES / "scores.json").unlink()
+    (path / CHAIN).write_bytes(lines)
+    chain = Chain(run.opener)
+    chain.append(SCORES, hash_folder(path / SCORES, run.opener))
+    (path / FINISHED).write_text([*Chain(run.opener).lines()][-1], encoding="utf-8")
+    run.check_evidence()
+    run.seal.check()
+    return evaluation
+
+
+def keep_runs(bundle: Opener, path: Path) -> None:
+    """Put what was known of each run when it was published into the table of runs at *path*."""
+    known = {row["id"]: row for row in read_table(bundle, "runs")}
+    rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
+    for row in rows:
+        row.update({column: known[row["id"]][column] for column in _KEPT_OF_RUN})
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
