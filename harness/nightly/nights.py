@@ -17,6 +17,7 @@ from harness.base.records.trace import TASK_COUNTER, joined
 from harness.base.records.trial import digest
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import Experiment
+from harness.core.scoring.comparisons import COMPARED
 from harness.core.scoring.score import LEVELS
 from harness.core.store.run import measured_part
 from harness.nightly.records import PROBE, Night, Point, Series
@@ -105,7 +106,11 @@ def series(experiment: Experiment, machine: Mapping[str, object], hadoop: str) -
     identity = {name: machine.get(name) for name in _IDENTITY}
     workers = ", ".join(map(str, experiment.cluster.workers))
     return Series(
-        machine=digest(identity), experiment=digest(measured), hadoop=hadoop, workers=workers
+        machine=digest(identity),
+        experiment=digest(measured),
+        hadoop=hadoop,
+        workers=workers,
+        residual=COMPARED,
     )
 
 
@@ -156,14 +161,13 @@ def time_points(
 def residual_points(
     trials: Sequence[Measurement], common: Mapping[str, object], predictions: Sequence[Prediction]
 ) -> Iterator[Point]:
-    """Measured over predicted times of the *trials* of a cell, by model."""
-    # The frame is the same for all models; where a trial does not show it there is no body.
-    quantity = "body_s" if all("body_s" in trial.raw_s for trial in trials) else "job_s"
+    """Measured over predicted times of the jobs of the *trials* of a cell, by model."""
     for prediction in predictions:
-        predicted_s = getattr(prediction, quantity)
-        if prediction.cell == trials[0].cell and predicted_s:
-            ratios = [trial.raw_s[quantity] / predicted_s for trial in trials]
-            residual = {"raw": ratios, "model": prediction.model, "quantity": quantity}
+        if prediction.cell == trials[0].cell and prediction.job_s:
+            ratios = [trial.raw_s.get(COMPARED, 0.0) / prediction.job_s for trial in trials]
+            if min(ratios) <= 0:
+                continue
+            residual = {"raw": ratios, "model": prediction.model, "quantity": COMPARED}
             yield Point.model_validate({"kind": "residual", **common, **residual})
 
 

@@ -225,7 +225,8 @@ def figure_titles(point: Point) -> list[str]:
     titles = {
         ("measured", "job_s"): [_FIRST, point.cell],
         ("control", point.quantity): [f"control: {point.cell or point.quantity}"],
-        ("residual", "body_s"): [_MODELS],
+        ("residual", "job_s"): [_MODELS],
+        ("residual", "body_s"): [_MODELS],  # of earlier series
     }
     return titles.get((point.kind, point.quantity), [])
 

@@ -16,12 +16,17 @@ AlarmState = Literal["open", "confirmed", "accepted", "gone"]
 
 
 class Series(Record):
-    """What nights must share to be compared: a change of any begins a new series."""
+    """
+    What nights must share to be compared: a change of any begins a new series.
+
+    *residual* is the quantity that models are compared with: earlier nights had bodies.
+    """
 
     machine: str
     experiment: str
     hadoop: str
     workers: str
+    residual: str = Field("body_s", exclude_if=lambda quantity: quantity == "body_s")
 
     @property
     def id(self) -> str:
@@ -35,7 +40,7 @@ class Point(Record):
 
     *kind* is `measured` (times of a scored cell), `control` (a workload that no model is asked
     about, or the speed probe), `cost` (a statistic of the profile) or `residual` (measured over
-    predicted body of *model*).  *reference* are the repeats at reference speed, where there are
+    predicted time of *model*).  *reference* are the repeats at reference speed, where there are
     such.  *starts* are the numbers of the cluster's starts, from 0; the last *again* repeats were
     measured on suspicion.
     """
