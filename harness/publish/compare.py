@@ -59,19 +59,27 @@ _OF_A_RUN = re.compile(
 )
 # Numbered anew in each bundle.
 _NAMES = re.compile(r"/path-\d+|job_\d+_\d+|\b(host|user|queue|secret)-\d+\b")
+_ROUNDING = 1e-9
 _ERROR = "{:.1f} % ({:.1f} to {:.1f})"
 Outcome = Literal["holds", "does not hold", "undecided"]
+# Kinds of conclusions, the strongest first.
+KINDS = ("nearer", "equal", "mean error", "bias")
 _OUTCOMES: dict[bool | None, Outcome] = {True: "holds", False: "does not hold", None: "undecided"}
 
 
 class Conclusion(Record):
-    """One thing that a bundle says of *run*, as *published*, and what was *measured* again."""
+    """
+    One thing that a bundle says of *run*, as *published*, and what was *measured* again.
+
+    *kind* is one of `KINDS`; records of earlier versions have none.
+    """
 
     run: str
     what: str
     published: str
     measured: str
     outcome: Outcome
+    kind: str = ""
 
 
 class Replication(Record):
@@ -234,6 +242,7 @@ class Finding(NamedTuple):
     published: str
     measured: str
     is_same: bool | None
+    kind: str
 
 
 def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Conclusion]:
@@ -256,18 +265,44 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
             published=finding.published,
             measured=finding.measured,
             outcome=_OUTCOMES[finding.is_same],
+            kind=finding.kind,
         )
 
 
 def verdict_findings(published: ScoreBook, measured: ScoreBook) -> Iterator[Finding]:
-    """The verdicts about pairs of models that are decided."""
+    """
+    The verdicts about pairs of models that are decided.
+
+    Of two that predict the same nothing is concluded: they are equal wherever they are measured.
+    """
+    times_s = _predicted_times(published)
     new_verdicts = {_pair_key(pair): _verdict(pair) for pair in measured.comparisons}
     for pair in published.comparisons:
         old = _verdict(pair)
         new = new_verdicts.get(_pair_key(pair), "none")
-        if old != "undecided":
-            what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
-            yield Finding(what, old, new, None if new in ("none", "undecided") else new == old)
+        models = (pair.better, pair.worse)
+        first, second = (times_s[model, pair.quantity, pair.speed] for model in models)
+        if old == "undecided" or (first and _are_same(first, second)):
+            continue
+        what = f"{pair.quantity}, {pair.speed}: {pair.better} and {pair.worse}"
+        is_same = None if new in ("none", "undecided") else new == old
+        yield Finding(what, old, new, is_same, pair.verdict)
+
+
+def _predicted_times(score_book: ScoreBook) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Predicted seconds of each cell, by model, quantity and speed."""
+    times_s = defaultdict[tuple[str, str, str], dict[str, float]](dict)
+    for score in score_book.scores:
+        times_s[score.model, score.quantity, score.speed][score.cell] = score.predicted_s
+    return times_s
+
+
+def _are_same(first_s: dict[str, float], second_s: dict[str, float]) -> bool:
+    """Whether two models predict the same in all cells, but for rounding."""
+    return first_s.keys() == second_s.keys() and all(
+        math.isclose(seconds, second_s[cell], rel_tol=_ROUNDING)
+        for cell, seconds in first_s.items()
+    )
 
 
 def _pair_key(pair: Comparison) -> tuple[str, ...]:
@@ -286,13 +321,14 @@ def error_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> 
         what = f"mean error of {model}"
         text = _ERROR.format(old, old_low, old_high)
         if model not in new_errors:
-            yield Finding(what, text, "no answer", None)
+            yield Finding(what, text, "no answer", None, "mean error")
             continue
         new, new_low, new_high = new_errors[model]
         is_within = old_low <= new <= old_high
         is_apart = new_high < old_low or old_high < new_low
         is_same = is_within if is_within or is_apart else None
-        yield Finding(what, text, _ERROR.format(new, new_low, new_high), is_same)
+        new_text = _ERROR.format(new, new_low, new_high)
+        yield Finding(what, text, new_text, is_same, "mean error")
 
 
 def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, tuple[float, float, float]]:
@@ -314,7 +350,7 @@ def bias_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> I
     for model, old in _signs(published, quantity).items():
         new = new_signs.get(model)
         is_same = None if new is None else new == old
-        yield Finding(f"sign of the bias of {model}", old, new or "none", is_same)
+        yield Finding(f"sign of the bias of {model}", old, new or "none", is_same, "bias")
 
 
 def _signs(score_book: ScoreBook, quantity: str) -> dict[str, str]:

@@ -2,13 +2,18 @@
 Which conclusions carry over from one measurement to another.
 """
 
+from pathlib import Path
+
 import pytest
 
 from harness.base.records.score import Comparison, MetricValue, Ranking, Score, ScoreBook, Summary
-from harness.publish.compare import conclude
+from harness.cli.commands.reading import shown_replication
+from harness.publish.compare import Conclusion, Replication, conclude
 
 
-def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), errors=(0.1,) * 6):
+def scores(
+    verdict="nearer", better="a", error=(0.1, 0.05, 0.15), errors=(0.1,) * 6, other_times=None
+):
     """
     Scores of two models: one comparison, and of the model `a` mean error and errors by cell.
     """
@@ -26,6 +31,12 @@ def scores(verdict="nearer", better="a", error=(0.1, 0.05, 0.15), errors=(0.1,) 
               trials=3, floor=None, signed_error=each, relative_error=abs(each), **of)
         for number, each in enumerate(errors)
     )  # fmt: skip
+    if other_times is not None:
+        cells = zip(by_cell, other_times, strict=True)
+        by_cell += tuple(
+            score.model_copy(update={"model": "b", "predicted_s": predicted_s, "signed_error": 0.0})
+            for score, predicted_s in cells
+        )
     return ScoreBook(comparisons=(pair,), summaries=(summary,), rankings=(ranking,), scores=by_cell)
 
 
@@ -94,3 +105,39 @@ def test_what_was_not_decided_is_no_conclusion(errors):
     published = scores(verdict="undecided", errors=errors)
 
     assert [each.what for each in conclude("run", published, scores())] == ["mean error of a"]
+
+
+@pytest.mark.parametrize("verdict", ["nearer", "equal"])
+def test_of_a_pair_that_predicts_the_same_nothing_is_concluded(verdict):
+    """
+    But for rounding, in all cells: such a pair is equal on every cluster.
+    """
+    same = scores(verdict, other_times=[1.1 + 2**-52] * 6)
+    apart = scores(verdict, other_times=[1.1] * 5 + [1.1 + 1e-6])
+
+    kinds = [[each.kind for each in conclude("run", book, book)] for book in (same, apart)]
+    assert kinds == [["mean error", "bias"], [verdict, "mean error", "bias"]]
+
+
+def test_kinds_are_counted_apart():
+    """
+    What holds of verdicts is not hidden among equalities and errors.
+    """
+    conclusions = [
+        Conclusion(run="r", what="w", published="p", measured="m", outcome=outcome, kind=kind)
+        for kind, outcome in [
+            ("nearer", "holds"), ("nearer", "does not hold"), ("equal", "holds"),
+            ("mean error", "undecided"), ("", "holds"),
+        ]
+    ]  # fmt: skip
+    replication = Replication(
+        bundle="b", runs=("r",), conclusions=tuple(conclusions), differences={}
+    )
+
+    lines = [part for part in shown_replication(replication, Path("b")) if isinstance(part, str)]
+    assert lines == [
+        "nearer: of 2 conclusions 1 hold, 1 do not hold, 0 undecided",
+        "equal: of 1 conclusion 1 hold, 0 do not hold, 0 undecided",
+        "mean error: of 1 conclusion 0 hold, 0 do not hold, 1 undecided",
+        "bias: of 0 conclusions 0 hold, 0 do not hold, 0 undecided",
+    ]

@@ -529,7 +529,9 @@ def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
 
 
 def shown_replication(replication: Replication, bundle: Path) -> Iterator[Part]:
-    """What differs between the two clusters, each conclusion, and how many of them hold."""
+    """What differs between the two clusters, each conclusion, and how many of each kind hold."""
+    from harness.publish.compare import KINDS
+
     pairs = [(excerpt(name), *map(excerpt, pair)) for name, pair in replication.differences.items()]
     yield Rows(("what differs", "published", "here"), pairs)
     conclusions = replication.conclusions
@@ -541,7 +543,9 @@ def shown_replication(replication: Replication, bundle: Path) -> Iterator[Part]:
             for conclusion in conclusions
         ],
     )
-    for outcome in ("holds", "does not hold", "undecided"):
-        outcomes = sum(conclusion.outcome == outcome for conclusion in conclusions)
-        yield f"{outcome}: {outcomes} of {count(len(conclusions), 'conclusion')}"
+    for kind in KINDS:
+        outcomes = [conclusion.outcome for conclusion in conclusions if conclusion.kind == kind]
+        text = f"{kind}: of {count(len(outcomes), 'conclusion')} {outcomes.count('holds')} hold,"
+        text += f" {outcomes.count('does not hold')} do not hold,"
+        yield f"{text} {outcomes.count('undecided')} undecided"
     yield Note(f"record: {bundle}/replications/{replication.runs[0]}/replication.json")

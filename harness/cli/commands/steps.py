@@ -20,9 +20,11 @@ from harness.cli.console.options import (
 from harness.cli.console.present import Note, Part, Rows, present, show
 
 if TYPE_CHECKING:
+    from harness.base.documents.document import Document
     from harness.base.records.profile import Profile
     from harness.base.records.trial import Cell
     from harness.core.run.session import Session
+    from harness.core.run.several import ModelOverRuns
     from harness.core.store import Run
 
 
@@ -54,7 +56,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
-    if options.pop("anyway"):
+    if options.pop("anyway", False):
         session = replace(session, overrides=(*session.overrides, "question.anyway=true"))
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed
@@ -118,32 +120,106 @@ def run(session: Session, as_json: bool, **options: Any) -> None:
 
 @command("all")
 @experiment_arguments
+@click.option(
+    "--runs",
+    type=click.IntRange(1, 20),
+    default=1,
+    help="As many runs, each in an order and with profiles of its own.",
+)
 @run_options
 @json_option
-def run_all(session: Session, as_json: bool, **options: Any) -> None:
+def run_all(session: Session, runs: int, as_json: bool, **options: Any) -> None:
     """
     Run FILE to its end: measure, profile, predict, score, report.
 
     The same as the commands run, score and report, one after the other; where the order is not
-    blind, with profile and predict after run.
+    blind, with profile and predict after run.  Several runs (--runs) have the next seeds of the
+    file's, and end with each model's error over them; interrupted, the same command goes on.
 
     \b
     Example:
         harness all experiments/demo.yaml
         harness all experiments/quick.yaml --set cluster.workers=2
+        harness all experiments/quick.yaml --runs 3
     """
+    if runs > 1:
+        failed = _run_several(session, runs, options, as_json=as_json)
+    else:
+        measured_run, failed = measure(session, **options)
+        report_file, document = _concluded(measured_run)
+        present(document, as_json=as_json)
+        show(Note(f"report: {report_file}"))
+    if failed:
+        raise SystemExit(6)
+
+
+def _concluded(measured_run: Run) -> tuple[Path, Document]:
+    """Score a run that was measured, and write its report: the file, and what stands in it."""
     from harness.core.evaluate.flow import Evaluation
 
-    measured_run, failed = measure(session, **options)
     evaluation = Evaluation.of(measured_run)
     with measured_run.lock():
         session.seal(measured_run)  # where the order is blind, measuring has done it
         evaluation.score()
         paths, document = evaluation.report()
-    present(document, as_json=as_json)
-    show(Note(f"report: {paths[0]}"))
-    if failed:
-        raise SystemExit(6)
+    return paths[0], document
+
+
+def _run_several(
+    session: Session, run_count: int, options: Mapping[str, Any], *, as_json: bool
+) -> int:
+    """Make the runs that are not there yet, show what they say together, and count failures."""
+    from harness.core.run.several import ended_runs, over_runs, says_over_runs, sessions_of
+
+    for name in ("new", "reuse"):
+        if options[name]:
+            what = "trials of one run would stand in another" if name == "reuse" else "none goes on"
+            raise click.UsageError(f"--runs and --{name} do not go together: {what}")
+    sessions = sessions_of(session, run_count)
+    found = ended_runs(sessions)
+    failed = 0
+    all_runs: list[Run] = []
+    for number, (one_session, ended) in enumerate(zip(sessions, found, strict=True), 1):
+        head = f"run {number} of {run_count}"
+        if ended is None:
+            show(Note(f"{head}: seed {one_session.experiment.seed}"))
+            measured_run, failures = measure(one_session, **options)
+            failed += failures
+        else:
+            measured_run = ended
+            show(Note(f"{head}: {measured_run.path} is there"))
+        all_runs.append(measured_run)
+        if ended is None or not measured_run.is_scored:
+            report_file, _ = _concluded(measured_run)
+            show(Note(f"report: {report_file}"))
+    quantity, models = over_runs([measured_run.read_scores() for measured_run in all_runs])
+    says = says_over_runs(quantity, models, [measured_run.id for measured_run in all_runs])
+    answer = {
+        "says": says,
+        "rests_on": len(all_runs),
+        "runs": [measured_run.path for measured_run in all_runs],
+        "quantity": quantity,
+        "models": [row._asdict() for row in models],
+    }
+    present(answer, shown_over_runs(models, all_runs, says), as_json=as_json)
+    return failed
+
+
+def shown_over_runs(
+    models: Sequence[ModelOverRuns], runs: Sequence[Run], says: str
+) -> Iterator[Part]:
+    """The error of each model by run, their mean and its interval; then what it rests on."""
+    from harness.base.documents.wording import percent
+
+    rows = []
+    for row in models:
+        interval = "" if row.interval is None else " to ".join(map(percent, row.interval))
+        rows.append((row.model, *map(percent, row.errors), percent(row.mean), interval))
+    numbers = [f"run {number}" for number in range(1, len(runs) + 1)]
+    yield Rows(("model", *numbers, "mean", "95 % over runs"), rows)
+    yield says
+    for number, run in zip(numbers, runs, strict=True):
+        yield Note(f"{number}: {run.path}")
 
 
 @command("unpack")

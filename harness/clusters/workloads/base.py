@@ -153,7 +153,8 @@ class Workload(ABC):
     with the parameters of `as_hibench` where it is asked for.
 
     A trial is one job, or several.  They are of one kind, and what a model predicts holds for each
-    of them; where they are not (`jobs_alike`), no model is asked.
+    of them; where they are not (`jobs_alike`), no model is asked.  Where each reads what the one
+    before wrote (`jobs_chained`), models are asked about the later ones with that as their input.
     """
 
     name: str
@@ -162,6 +163,7 @@ class Workload(ABC):
     jar = JOBS
     uses_combiner = False
     jobs_alike = True
+    jobs_chained = False
     libraries: ClassVar[tuple[str, ...]] = ()  # of the extra `clusters`, which prove its output
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     sizes: Sequence[float] = ()

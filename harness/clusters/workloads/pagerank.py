@@ -88,6 +88,7 @@ class PageRank(Workload):
     description = "PageRank over a power-law web graph, a job an iteration; verified by SciPy"
     unlike_hibench = ""  # where it is asked for, the workload is `PegasusPageRank`
     uses_combiner = True
+    jobs_chained = True
     parameters: ClassVar = {
         "iterations": Parameter(3, "jobs, each of which is one iteration", 1, 100),
         "damping": Parameter(0.85, "share of its rank that a page passes on by links", 0, 0.99),

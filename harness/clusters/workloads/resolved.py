@@ -6,7 +6,7 @@ Who opens a run or an experiment resolves its cells, once; all others are given 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -93,20 +93,33 @@ class ResolvedCell:
     @cached_property
     def model_inputs(self) -> ModelInputs:
         """What a model is given of each of its jobs: configuration, effective slots, input."""
+        return self._model_inputs(self.plan_input().sizes)
+
+    def later_inputs(self, size_ratio: float) -> ModelInputs:
+        """
+        What a model is given of a job that reads what another of its jobs wrote.
+
+        That are *size_ratio* times the bytes of its own input, in a file of each reduce (or map).
+        """
+        configuration, _, job_input = self.model_inputs
+        file_count = configuration.num_reduces or job_input.num_splits
+        file_bytes = max(1, round(size_ratio * job_input.input_bytes / file_count))
+        return self._model_inputs([file_bytes] * file_count)
+
+    def _model_inputs(self, file_sizes: Sequence[int]) -> ModelInputs:
+        """The inputs of a job that reads files of these sizes."""
         properties = self.client_configuration
-        input_plan = self.plan_input()
-        split_count = sum(
-            split_counts(input_plan.sizes, block_bytes(self.cell.cluster), properties)
-        )
+        input_bytes = sum(file_sizes)
+        split_count = sum(split_counts(file_sizes, block_bytes(self.cell.cluster), properties))
         gpu_block = self.workload.arguments(self.spec).get("block")  # given to a device at once
         return (
             job_config(properties, use_combiner=self.workload.uses_combiner),
             effective(self.cell.cluster, self.configuration),
             JobInput(
-                input_bytes=input_plan.bytes,
-                num_files=len(input_plan.sizes),
+                input_bytes=input_bytes,
+                num_files=len(file_sizes),
                 num_splits=split_count,
-                split_bytes=input_plan.bytes / split_count,
+                split_bytes=input_bytes / split_count,
                 replication=whole("dfs.replication", properties["dfs.replication"]),
                 gpu_block_bytes=gpu_block if isinstance(gpu_block, int) else 0,
             ),

@@ -12,6 +12,7 @@ import math
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import HarnessError, MissingStatistic
@@ -21,6 +22,7 @@ from harness.base.records.score import Range
 from harness.base.records.trial import Cell
 from harness.base.stats.resampling import drawn_interval, prediction_interval
 from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
+from harness.core.evaluate.later_jobs import asked_jobs, mean_job
 from harness.core.evaluate.resolved import unknown_name_error
 from harness.core.scoring.score import predicted_times
 from harness.models import Model, find
@@ -65,7 +67,8 @@ def predict_cell(
             raise MissingStatistic("jobs of one kind", model=name, workload=workload)
         if body is None:
             body = predictor.predict(profile, *cell.model_inputs)
-            body = body.model_copy(update={"model": name})  # an earlier one, where a run has that
+        body = _mean_body(body, predictor, cell, profile)
+        body = body.model_copy(update={"model": name})  # an earlier one, where a run has that
         if body.body_s is None and body.job_s is None:
             return body.model_copy(update={"cell": cell.id})
         return of_all_jobs(body, cell, profile)
@@ -74,6 +77,16 @@ def predict_cell(
     except HarnessError as error:
         missing = (error.what,)
     return Prediction(model=name, cell=cell.id, not_applicable=missing)
+
+
+def _mean_body(
+    first: Prediction, predictor: Model, cell: ResolvedCell, profile: Profile
+) -> Prediction:
+    """One of all jobs of *cell*, of which *first* is the first one, without its frame."""
+    jobs, warnings = asked_jobs(cell, profile)
+    later = [predictor.predict(profile, *asked.inputs) for asked in jobs[1:]]
+    one_job = mean_job([first, *later], jobs)
+    return one_job.model_copy(update={"warnings": (*one_job.warnings, *warnings)})
 
 
 def find_model(model: str | Model) -> Model:
@@ -100,11 +113,15 @@ def of_all_jobs(prediction: Prediction, cell: ResolvedCell, profile: Profile) ->
     changes: dict[str, Any] = {"cell": cell.id, "jobs": job_count}
     each_job_s = prediction.job_s
     if each_job_s is None:
+        jobs, _ = asked_jobs(cell, profile)
         try:
-            around_s, warnings = frame_s(profile.frame, *cell.model_inputs)
+            frames = [frame_s(profile.frame, *asked.inputs) for asked in jobs]
         except MissingStatistic as error:
             changes["not_applicable"] = error.names
             return prediction.model_copy(update=changes)
+        pairs = zip(jobs, frames, strict=True)
+        around_s = math.fsum(asked.share * seconds for asked, (seconds, _) in pairs)
+        warnings = dict.fromkeys(text for _, texts in frames for text in texts)
         each_job_s = (prediction.body_s or 0.0) + around_s
         outside_s = profile.frame["job_start_s"].value + profile.frame["job_end_s"].value
         changes |= {
@@ -248,14 +265,20 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
     import numpy as np
 
     predictor = find_model(model)
-    inputs = inputs_of_profiled(jobs[0])
+    # Later jobs of a trial may have read something else.
+    inputs_by_number = {job.number: inputs_of_profiled(job) for job in jobs}
     try:
-        answer = predictor.predict(refit, *inputs)
-        body_s = answer.body_s or math.nan
-        job_s = answer.job_s
-        if job_s is None:
-            job_s = body_s + frame_s(refit.frame, *inputs)[0]
-        predicted_s = [body_s, job_s or math.nan]
+        bodies_s = []
+        jobs_s = []
+        for inputs in inputs_by_number.values():
+            answer = predictor.predict(refit, *inputs)
+            body_s = answer.body_s or math.nan
+            job_s = answer.job_s
+            if job_s is None:
+                job_s = body_s + frame_s(refit.frame, *inputs)[0]
+            bodies_s.append(body_s)
+            jobs_s.append(job_s or math.nan)
+        predicted_s = [fmean(bodies_s), fmean(jobs_s)]
     except HarnessError:
         predicted_s = [math.nan, math.nan]
     measured_s = [_sum_s(jobs, quantity) / len(jobs) for quantity in INTERVAL_OF]
