@@ -222,14 +222,15 @@ class TestCoin:
         """
         Toss by toss, by a plain program.
         """
-        shares = [1.3, 1.5, 0.7, 1.2, 1.4, 0.8]
+        shares = [1.3, 1.5, 0.7, 1.2, 1.4, 0.8, 1.25, 0.9]
         gaps = coin_errors(row(shares), "coin") - coin_errors(row(shares), "other coin")
         cells = [score.cell for score in row(shares)]
         chances = [family([pair.tolist()], cells, "first", 0.05)[0][3] for pair in gaps]
 
-        assert of_name("coin", {"m": row(shares)}).nearer == {
-            "coin": fmean(chance <= 0.05 for chance in chances)
-        }
+        coin = of_name("coin", {"m": row(shares)})
+        assert coin.nearer == {"coin": fmean(chance <= 0.05 for chance in chances)}
+        assert coin.nearer["coin"] > 0
+        assert (coin.error, coin.high) == floor_of(coin_errors(row(shares), "coin"))
 
     def test_of_few_units_nothing_is_tested(self):
         """
@@ -239,6 +240,19 @@ class TestCoin:
 
         assert coin.nearer == {}
         assert coin.error > 0
+        of_one_input = {"m": row([1.2, 1.3, 1.4] * 2, inputs="xxxxxx")}
+        assert of_name("coin", of_one_input, "inputs").nearer == {}
+        assert [*of_name("coin", of_one_input, "jobs").nearer] == ["coin"]
+
+    def test_one_cell_has_controls_too(self):
+        """
+        Which test nothing.
+        """
+        made = controls({"m": row([1.2])}, "jobs")
+
+        assert [(control.name, control.cells, control.quantity) for control in made] == [
+            ("perfect", 1, "job_s"), ("coin", 1, "job_s"),
+        ]  # fmt: skip
 
 
 class TestControls:

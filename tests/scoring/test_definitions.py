@@ -236,12 +236,12 @@ def plain_verdicts(rows, pairs, side, scope, level):
     """
     first_alike = {}
     for model, of_model in rows.items():
-        for other in first_alike:
+        for other, first in first_alike.items():
             if all(
                 abs(row.predicted_s - known.predicted_s) <= 1e-9 * abs(known.predicted_s)
                 for row, known in zip(of_model, rows[other], strict=True)
             ):
-                first_alike[model] = first_alike[other]
+                first_alike[model] = first
                 break
         first_alike.setdefault(model, model)
     tested = []

@@ -92,6 +92,16 @@ class TestUnits:
         assert cheapest_plan(of_gaps(-0.2, -0.21)).units == 4
         assert cheapest_plan(of_gaps(-0.2)).units == 5
 
+    def test_two_show_how_much_they_vary(self):
+        """
+        And one shows nothing.
+        """
+        deviation = np.std([-0.35, -0.05], ddof=1)
+        steps = sorted({round(200 ** (step / 59)) for step in range(60)})
+        first = next(more for more in steps if tells(-0.2, deviation, 2 + more))
+
+        assert cheapest_plan(of_gaps(-0.35, -0.05)).units == first > 4
+
     def test_of_several_cells_cost_as_many(self):
         """
         An input of two cells, each run twice, is four jobs.

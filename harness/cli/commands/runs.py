@@ -157,6 +157,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
         "question": experiment.title,
+        "answer": _verdict(run),
         "state": ("finished" if run.finished else "not finished")
         + f", {count(missing, 'trial')} missing",
         "axes": varying(evaluation.cells.values()),
@@ -294,16 +295,26 @@ def _text(value: Any) -> str:
 
 
 def _verdict(run: Run) -> str:
-    """Which model is nearest, as the scores say; else how far the run has come."""
+    """The answer, as the scores have it; else how far the run has come."""
     return _verdicts(run)[0]
 
 
 def _verdicts(run: Run) -> tuple[str, str]:
-    """Which model is nearest, with all names, and in brief; else how far the run has come."""
+    """
+    The answer, and its first clause; else how far the run has come.
+
+    Older scores have no answer, but which models are nearest, with all names and in brief.
+    """
+    from harness.core.reports.answer import answer_sentence
+
     if not run.is_scored:
         state = "not scored" if run.seal.exists() else "not predicted"
         return state, f"{state},"
-    ranking = run.read_scores().ranking("raw")
+    score_book = run.read_scores()
+    if score_book.answer is not None:
+        sentence = answer_sentence(score_book.answer)
+        return sentence, sentence.partition("; ")[0]
+    ranking = score_book.ranking("raw")
     if ranking is None or not ranking.models:
         return "no ranking", "no ranking,"
     if len(ranking.nearest) == 1:
