@@ -202,6 +202,7 @@ def test_nobody_changes_a_bundle(bundles, here, finished, form, is_read_only):
     analyses = Store(Path("results")).find(str(run)).analyses()
     assert len(analyses) == 2
     assert all(made.sha256 in analysis.read_manifest().analysis_of for analysis in analyses)
+    assert [main(["reproduce", str(analysis.path)]) for analysis in analyses] == [0, 0]
 
 
 def test_a_bundle_of_scores_is_read_by_most(bundles, here, finished):
@@ -218,6 +219,8 @@ def test_a_bundle_of_scores_is_read_by_most(bundles, here, finished):
     wrong = read_all(lines | OF_A_BUNDLE, place / "packed", place, **words)
 
     assert wrong == []
+    (analysis,) = Path("results/readings").glob("*/*/analyses/*")
+    assert main(["reproduce", str(analysis)]) == 0
     assert not (here / "out/export/attempts.csv").exists()
     assert (here / "out/export/trials.csv").read_text().count("\n") == len(finished.trials()) + 1
 

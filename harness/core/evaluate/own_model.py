@@ -119,7 +119,12 @@ class OwnModel:
         self, profile: Profile, configuration: JobConfig, cluster: Cluster, job_input: JobInput
     ) -> Prediction:
         """Times for one cell; `ModelError` for whatever is no prediction."""
-        parts = (profile.model_copy(update={"refits": ()}), configuration, cluster, job_input)
+        parts = (
+            profile.model_copy(update={"refits": (), "draws": ()}),
+            configuration,
+            cluster,
+            job_input,
+        )
         slip = self._failure
         is_last = False
         try:

@@ -418,18 +418,23 @@ class Run:
         """
         measured = self.measured.path.resolve()
         source = self.path.resolve()
-        place = source.relative_to(measured)  # of an analysis in its run
+        target = folder / measured.name
+        linked = None
+        made = target
+        if self is not self.measured:  # an analysis may lie elsewhere than the run that it is about
+            linked = Run(target, base=measured)
+            made = target / ANALYSES / source.name
         run_names = [MANIFEST, PLAN, *(name for name in given if name != "trace")]
         trial_names = [RECORD, "raw", *(name for name in given if name == "trace")]
-        paths = [place / name for name in run_names]
+        paths = {made / name: source / name for name in run_names}
         for trial_id in self.trial_ids():
-            paths += [Path("trials", trial_id, name) for name in trial_names]
-        for path in paths:
-            link = folder / measured.name / path
+            trial = Path("trials", trial_id)
+            paths |= {target / trial / name: measured / trial / name for name in trial_names}
+        for link, path in paths.items():
             with os_error_as_machine_error(folder):
                 link.parent.mkdir(parents=True, exist_ok=True)
-                link.symlink_to(measured / path)
-        return Run(folder / measured.name / place, base=source)
+                link.symlink_to(path)
+        return Run(made, base=source, measured=linked)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""
