@@ -45,9 +45,10 @@ _MOST_ROWS = 2**26
 # Names of files by level; no profile is made of units: rows of every few records of a task.
 _LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{SCORES})/.*"
 _TASK_LOG = rf"(.*/)?({TASK_LOG}|{SHUFFLE_LOG})\.gz"
+_SAMPLES = r"(speed|machine|processes)[^/]*"  # of each second: profiles rest on them
 _PUBLISHED = {
     "scores": rf"{_LEAN}|trials/\w+/{RECORD}",
-    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/(speed.*|{_TASK_LOG}))",
+    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/({_SAMPLES}|{_TASK_LOG}))",
     "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|({'|'.join(DISCARDED)})/.*",
 }
 _TEXT = -1

@@ -28,7 +28,7 @@ from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames, read_experiment
 from harness.core.experiment.grid import axis_values, expand, label, varying
-from harness.models import Model, find
+from harness.models import MODELS, Model, find
 from harness.tuning.limits import deciding_limits, decisions, lifted
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
@@ -161,10 +161,10 @@ def answers(
 
     `change` is the share by which the job is longer than what it is compared with, `within_error`
     whether the model's error is as large, `outside` all that was not profiled; where not `is_read`,
-    no model is told of the change.  `decides` is what decides how many tasks run at once; where
-    that is a limit of the job itself, it is its `job_limit`, `without_limits_s` the job without
-    any, and `without_limits` the share by which that is longer.  `limits` is the longest of
-    `phases`.  What Hadoop would not run is not applicable.
+    the model is not told of the change, or does not look at it.  `decides` is what decides how many
+    tasks run at once; where that is a limit of the job itself, it is its `job_limit`,
+    `without_limits_s` the job without any, and `without_limits` the share by which that is longer.
+    `limits` is the longest of `phases`.  What Hadoop would not run is not applicable.
     """
     model = model_or_name if isinstance(model_or_name, str) else model_or_name.name
     profile = basis.profile
@@ -177,7 +177,7 @@ def answers(
         reasons = _refusals(cell) if earlier else ()  # the base was measured
         prediction = Prediction(model=model, not_applicable=reasons) if reasons else answer
         job_s = prediction.job_s
-        earlier[name] = cell.model_inputs, job_s
+        earlier[name] = _read_inputs(model, cell), job_s
         inputs_before, before_s = earlier[against]
         _, base_s = earlier["base"]
         low_s, high_s = prediction.intervals.get("job_s", {}).get("80") or (None, None)
@@ -196,7 +196,7 @@ def answers(
             "from_base": _change(job_s, base_s),
             "error": judge.error,
             "within_error": judge.is_within(change),
-            "is_read": name == against or cell.model_inputs != inputs_before,
+            "is_read": name == against or _read_inputs(model, cell) != inputs_before,
             "range": "outside" if outside else profiled_range(cell.cell, profile),
             "outside": "; ".join(outside),
             "decides": "; ".join(decision.text for decision in decisions(cell)),
@@ -208,6 +208,14 @@ def answers(
             "not_applicable": "; ".join(prediction.not_applicable),
             "warnings": prediction.warnings,
         }
+
+
+def _read_inputs(model: str, cell: ResolvedCell) -> ModelInputs:
+    """What of the inputs of *cell* a model looks at: none of ours knows limits of workers."""
+    configuration, cluster, job_input = cell.model_inputs
+    if model in MODELS:
+        cluster = cluster.model_copy(update={"nodes": ()})
+    return configuration, cluster, job_input
 
 
 def _seconds_without_limits(

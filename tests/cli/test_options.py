@@ -149,9 +149,11 @@ class TestEveryCommand:
                 for text in option.opts:
                     options.setdefault(text, set()).add(name)
 
-        gone = set(RENAMED) - {"--set", "--from", "--logs"}
+        gone = set(RENAMED) - {"--set", "--from", "--logs", "--models"}
         assert gone & set(options) == set()
-        assert options["--from"] == {"predict", "hardware ladder"}
+        assert options["--from"] == {"predict", "check", "hardware ladder"}
+        assert options["--models"] == {"predict"}
+        assert options["--models"] < options["--model"]
         assert options["--setting"] == {"ask", "tune job"}
         assert not options["--setting"] & options["--set"]
 
@@ -161,14 +163,14 @@ class TestOldNames:
         ("words", "old", "corrected"),
         [
             (
-                ["predict", "R", "--models", "whatif,ernest"],
+                ["ask", "R", "--models", "whatif,ernest"],
                 "--models is called --model",
-                "harness predict R --model whatif,ernest",
+                "harness ask R --model whatif,ernest",
             ),
             (
-                ["predict", "--models=a b", "R", "--json"],
+                ["ask", "--models=a b", "R", "--json"],
                 "--models is called --model",
-                "harness predict '--model=a b' R --json",
+                "harness ask '--model=a b' R --json",
             ),
             (
                 ["ask", "R", "--csv", "a.csv", "--set", "input=10 GiB"],

@@ -50,10 +50,13 @@ OTHERS = {
     "spill_bytes_selectivity": 1.0, "spill_bytes_selectivity_compressed": 0.5, "gpu_open_s": 0.1,
     "gpu_stand_in": 0.0, "reduce_uses_gpu": 0.0,
 }  # fmt: skip
+# Processor seconds of processes, and the machine.
+PROCESSES = dict.fromkeys((row.name for row in rows_of("process")), 1.0)
+PROCESSES |= {row.name: 4.0 for row in rows_of("machine")}
 FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
 OF_SIDES = sorted(name for name, row in JOB_COSTS.items() if row.side == "both")
 ALL_COSTS = (*COSTS, *(name for cost in OF_SIDES for name in JOB_COSTS[cost].names[1:]))
-NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *ALL_COSTS, *FRAMES, "jobs"}
+NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES, *ALL_COSTS, *FRAMES, "jobs"}
 
 
 def stat(value):
@@ -68,7 +71,8 @@ def profile_of(cost=1e-8, without=()):
     A profile with all that any model needs, but the statistics *without*.
     """
     costs = dict.fromkeys((*TASK_COSTS, *ALL_COSTS), cost)
-    values = {**FLOW, **TEST_JOB, **OTHERS, **dict.fromkeys(RATES, 1 / cost), **costs, **FRAMES}
+    values = {**FLOW, **TEST_JOB, **OTHERS, **PROCESSES, **dict.fromkeys(RATES, 1 / cost)}
+    values |= {**costs, **FRAMES}
     # With a statistic goes its like of one side, or of compressed jobs.
     gone = {name for name in values if {name, name.rpartition("_")[0]} & set(without)}
     known = {name: stat(value) for name, value in values.items() if name not in gone}
@@ -78,7 +82,7 @@ def profile_of(cost=1e-8, without=()):
 
     return Profile(
         workload="example",
-        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS)),
+        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES)),
         costs=some(ALL_COSTS),
         frame=some(FRAMES),
         jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],

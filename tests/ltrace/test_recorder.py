@@ -145,6 +145,17 @@ class TestSpans:
         assert 0 < recording.opening < (after - before) * 1e9
         assert recording.size == 4096 + 2 * 32768  # nothing is reserved before it is used
 
+    def test_processor_time_of_the_process(self, drive, tmp_path):
+        """
+        It is read when the recording opens and when it closes: more than its thread's, to a tick.
+        """
+        drive("spans")
+        recording = read_ltrace([(tmp_path / "ltrace.spans").read_bytes()], "ltrace.spans")
+        main_s = max(span.cpu_s or 0.0 for span in recording.spans)
+
+        assert 0 < recording.cpu_at_main_s <= recording.cpu_at_end_s
+        assert main_s <= recording.cpu_at_end_s - recording.cpu_at_main_s + 0.02
+
     def test_off(self, command, tmp_path):
         """
         Nothing is made where the recorder is off.

@@ -42,7 +42,7 @@ def chunk(thread, name, *slots):
     return (head + b"".join(slots)).ljust(CHUNK, b"\0")
 
 
-def header(sums=(), histogram=(), attempt=ATTEMPT, state=1, used=8):
+def header(sums=(), histogram=(), attempt=ATTEMPT, *, state=1, used=8, process_ms=(0, 0)):
     """Head of a recording whose clock shows 1000 at the anchor."""
     head = struct.pack(
         "<8siiqqqqiiii",
@@ -52,6 +52,7 @@ def header(sums=(), histogram=(), attempt=ATTEMPT, state=1, used=8):
     data = bytearray(HEAD)
     data[: len(head)] = head
     data[64 : 64 + len(attempt)] = attempt
+    struct.pack_into("<2q", data, 192, *process_ms)
     struct.pack_into(f"<{len(sums)}q", data, 256, *sums)
     struct.pack_into(f"<{len(histogram)}q", data, 1024, *histogram)
     return bytes(data)
@@ -257,3 +258,27 @@ class TestForeignFiles:
         assert len(job.spans) == max(
             0, (size - HEAD - SLOT) // SLOT if size < HEAD + SLOT * 601 else 600
         )
+
+
+class TestProcess:
+    """Processor time of the task's process, read when the recorder opens and when it closes."""
+
+    def test_is_read_in_milliseconds(self):
+        """
+        Of a recorder that read none, and of a JVM that was killed, it is not known.
+        """
+        both = read(header(process_ms=(640, 2_350)))
+        killed = read(header(process_ms=(640, 0), state=0))
+        older = read(header())
+
+        assert (both.cpu_at_main_s, both.cpu_at_end_s) == (0.64, 2.35)
+        assert (killed.cpu_at_main_s, killed.cpu_at_end_s) == (0.64, None)
+        assert (older.cpu_at_main_s, older.cpu_at_end_s) == (None, None)
+
+    @pytest.mark.parametrize("process_ms", [(-10, 20), (10, -20), (30, 20), (10, 2**62)])
+    def test_that_no_process_has_used_is_refused(self, process_ms):
+        """
+        Less at the end than at main, less than none, or more than a year.
+        """
+        with pytest.raises(ParseError, match="processor time"):
+            read(header(process_ms=process_ms))

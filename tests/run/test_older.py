@@ -29,7 +29,7 @@ COMMANDS = {
     "report RUN": 0,
     "score RUN": 0,
     "predict RUN": 0,
-    "predict RUN --model whatif,nearest": 0,
+    "predict RUN --models whatif,nearest": 0,
     "profile RUN": 0,
     "plot RUN": 0,
     "export RUN -o export": 0,

@@ -178,6 +178,24 @@ def test_asks_a_run_anew(folders):
     assert (same.models, same.code) == (("whatif", "mine"), {"mine": own})
 
 
+def test_asks_others_beside_those_of_a_run(folders):
+    """
+    A file of the user's counts as it is now, in the place of what the run has of that name.
+    """
+    run = stored(folders)
+    own = run.experiment().predict.code["mine"]
+    (folders / "here" / "other.py").write_text(MODEL.replace("Mine", "Other"))
+    (folders / "here" / "mine.py").write_text(MODEL + "# changed")
+
+    other = asked_anew(run, "", (), ["./other.py:Other", "nearest"]).predict
+    anew = asked_anew(run, "", (), ["./mine.py:Mine"]).predict
+    again = asked_anew(run, "", (), ["whatif"]).predict
+
+    assert (other.models, other.code["mine"]) == (("whatif", "mine", "other", "nearest"), own)
+    assert (anew.models, anew.code["mine"] == own) == (("whatif", "mine"), False)
+    assert again == run.experiment().predict
+
+
 def test_code_of_a_run_of_somebody_else_is_not_run(folders, monkeypatch):
     """
     Neither where its path leads to a file, nor when other models are asked of it.

@@ -35,7 +35,7 @@ READING = {
     "report RUN": 0,
     "report RUN -o out/report": 0,
     "score RUN": 0,
-    "predict RUN --model whatif": 0,
+    "predict RUN --models whatif": 0,
     "predict RUN --profile-on mapreduce.task.io.sort.factor=5,10": 0,
     "profile RUN": 0,
     "plot RUN": 0,

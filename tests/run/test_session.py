@@ -967,6 +967,20 @@ def _commit(session, run, state, history):
 MODELS = ["predict.models=[scaling, whatif]"]
 
 
+def lent_by(word, more=""):
+    """
+    What a file says that takes its profiles from the run called so.
+    """
+    return [f"predict={{models: [whatif], from: {word}{more}}}", "seed=8"]
+
+
+def borrowing(session, lender):
+    """
+    A finished run whose profiles are those of the *lender*, which its file named by its path.
+    """
+    return session(overrides=lent_by(lender.path)).measure()[0]
+
+
 class TestAskAgain:
     """
     What was measured once is asked again; nothing is measured, and no other run is answered for.
@@ -1010,6 +1024,105 @@ class TestAskAgain:
         before = {each.cell for each in run.read_predictions()["whatif"]}
         assert {each.cell for each in scores.scores}.isdisjoint(before)
         assert {job.cell for job in profile.jobs} == before
+
+    @pytest.mark.process
+    def test_the_profiles_of_another_run_are_kept(self, session, measured, capsys):
+        """
+        With which run they are of, whatever the file calls it: that run may be gone, and other
+        models are asked in the place of the run's, or beside them, scored and made again.
+        """
+        run = borrowing(session, measured[1])
+        profile = (run.path / "profiles" / "terasort.json").read_bytes()
+        shutil.rmtree(measured[1].path)
+
+        assert run.experiment().predict.source == measured[1].id
+        assert main(["predict", str(run.path), "--models", "nearest"]) == 0
+        assert main(["predict", str(run.path), "--model", "nearest", "--model", "ernest"]) == 0
+        instead, besides = run.analyses()
+        assert [*instead.read_predictions()] == ["nearest"]
+        assert [*besides.read_predictions()] == ["ernest", "nearest", "whatif"]
+        for asked in (run, instead, besides):
+            assert (asked.path / "profiles" / "terasort.json").read_bytes() == profile
+            assert asked.experiment().predict.source == measured[1].id
+            commands = ("score", "report", "reproduce", "profile", "show")
+            assert [main([name, str(asked.path)]) for name in commands] == [0] * 5
+        assert main(["predict", str(besides.path), "--models", "whatif"]) == 0
+        assert f"of the run {measured[1].id}" in (besides.path / "report.md").read_text()
+
+    def test_a_file_names_the_run_that_lends_its_profiles_as_it_likes(self, session, measured):
+        """
+        Its path, its id, or the first characters of that; gone, it is the one that is stored, and
+        so it is where an older harness has stored the file's own word.
+        """
+        lender = measured[1]
+        run = borrowing(session, lender)
+        words = [str(lender.path), lender.id, lender.id[:-1]]
+
+        found = [session(overrides=lent_by(word)).evaluation().run.path for word in words]
+        older = run.experiment().model_dump(mode="json")
+        older["predict"]["source"] = words[0]
+        run.update_manifest(experiment=older)
+        found.append(session(overrides=lent_by(words[0])).evaluation().run.path)
+        shutil.rmtree(lender.path)
+        found.append(session(overrides=lent_by(words[0])).evaluation(asks=True).run.path)
+
+        assert set(found) == {run.path}
+
+    @pytest.mark.process
+    def test_profiles_of_yet_another_run(self, session, measured):
+        """
+        A file or an option may name another run than that whose profiles were taken.
+        """
+        lender = measured[1]
+        run = borrowing(session, lender)
+        other, _ = session(overrides=["seed=9"]).measure()
+        of_file = session(overrides=lent_by(other.id)).evaluation(asks=True)
+
+        refusal = pytest.raises(DataError, match=f"does not keep the profiles of run {other.id}")
+        with refusal, analyse(run, of_file.experiment):
+            pass
+        with pytest.raises(DataError, match="was asked with other from than the file's"):
+            session(overrides=lent_by(other.id)).evaluation()
+        assert of_file.borrowed == other.read_profiles()
+        assert main(["predict", str(run.path), "--from", str(other.path)]) == 0
+        assert main(["predict", str(lender.path), "--from", str(other.path)]) == 0
+        for asked in (run, lender):
+            (analysis,) = asked.analyses()
+            assert analysis.experiment().predict.source == other.id
+            assert analysis.read_profiles() == other.read_profiles()
+        assert main(["predict", str(run.path), "--from", "x", "--profile-on", "input=1"]) == 2
+        assert main(["predict", str(run.path), "--hardware", "a", "b"]) == 2
+
+    @pytest.mark.process
+    def test_profiles_of_its_own_in_the_place_of_another_runs(self, session, measured):
+        """
+        What `--profile-on` selects makes them.
+        """
+        run = borrowing(session, measured[1])
+
+        experiment = asked_anew(run, "", ["mapreduce.task.io.sort.factor=3"])
+        with analyse(run, experiment) as (analysis, _):
+            profile = analysis.run.read_profiles()["terasort"]
+
+        assert experiment.predict.source == ""
+        assert {job.trial for job in profile.jobs} < set(run.trial_ids())
+
+    @pytest.mark.process
+    def test_another_runs_profiles_where_the_order_is_mixed(self, session, measured):
+        """
+        They are taken when all is measured, by the steps one after the other, or at once.
+        """
+        overrides = lent_by(measured[1].id, ", order: mixed")
+        s = session(overrides=overrides)
+        run, _ = s.measure()
+
+        with pytest.raises(DataError, match=f"profiles are those of run {measured[1].id}"):
+            s.evaluation(run).profile()
+        assert not run.seal.exists()
+        assert s.evaluation(asks=True).borrowed == measured[1].read_profiles()
+        s.seal(run)
+        assert run.seal.exists()
+        assert run.read_profiles() == measured[1].read_profiles()
 
     @pytest.mark.process
     def test_what_fails_leaves_nothing(self, session, measured):

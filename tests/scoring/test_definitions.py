@@ -1,12 +1,13 @@
 """
-`harness.core.scoring` against docs/scores.md: `verify.py` of a bundle gives the same numbers.
+`harness.core.scoring` against docs/scores.md: a plain program and `verify.py` of a bundle give the
+same numbers, and the same sentence.
 """
 
 import math
 
+from itertools import combinations
 from random import Random
 
-import numpy as np
 import pytest
 
 from hypothesis import given
@@ -14,18 +15,19 @@ from hypothesis import strategies as st
 from scipy.special import stdtr
 
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement
-from harness.base.stats.gaps import pair_tests
-from harness.base.stats.resampling import kept_cells
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.core.scoring import score
-from harness.core.scoring.comparisons import FAMILY_ERROR
-from harness.core.scoring.score import predicted_times
-from harness.publish.verify import compared, pair, scored, tail
+from harness.core.scoring.comparisons import FAMILY_ERROR, compare
+from harness.core.scoring.score import cell_scores, compared_scores, predicted_times
+from harness.publish.verify import answer, compared, scored, subject, tail
+from tests.stats.plain_flips import family
 from tests.strategies import SEEDS
 
 MODELS = ("whatif", "vet", "prophet", "ptc")
 INTERVALS = {80: ("low", "high"), 90: ("low_90", "high_90")}
+LEVELS = st.sampled_from((FAMILY_ERROR, LOOK_ERROR))
 
 
 def measured(random):
@@ -36,9 +38,11 @@ def measured(random):
         random.choice(((1, 2, 3, 7), (1, 2, 3, 7), (1,), (2,))),
         random.choice((0.03, 0)),
     )
-    for place in range(random.choice((1, 2, 5, 7, 9))):
+    of_inputs = random.choice((1, 2, 2))
+    for place in range(random.choice((1, 5, 6, 7, 7, 8, 8, 9))):
         workload, level = ("wordcount", "terasort")[place % 2], random.uniform(10, 90)
-        inputs = random.choice(("", f"{workload} {place // 2}", f"{workload} 1"))
+        inputs = random.choice(("", f"{workload} {place // of_inputs}"))
+        outside = random.choice(("inside", "inside", "outside"))
         share = random.choice((0.1, 0.2, 0.4))
         for number in range(random.choice(repeats)):
             job_s = level * math.exp(random.gauss(0, noise))
@@ -50,6 +54,7 @@ def measured(random):
             yield Measurement(
                 cell=f"c{place}", workload=workload, trial=f"c{place}-{number}", input=inputs,
                 raw_s=times, reference_s={name: 1.1 * time_s for name, time_s in times.items()},
+                range=outside,
             )  # fmt: skip
 
 
@@ -59,12 +64,13 @@ def predicted(random, measurements):
     """
     cells = {each.cell: each.raw_s for each in measurements}
     refits, exact = random.choice((0, 3, 5)), random.random() < 0.2
+    lacks = random.choice((0, 0, 0.1))
     for model in MODELS[: random.choice((1, 2, 4))]:
         off = random.choice((0.9, 1.0, 1.3)) if not exact else 1.05
         for cell, times in cells.items():
             noise = 1.0 if exact else math.exp(random.gauss(0, 0.1))
             body_s = off * noise * times["body_s"]
-            job_s = body_s + times["frame_s"] if random.random() < 0.9 else None
+            job_s = body_s + times["frame_s"] if random.random() >= lacks else None
             ends = {"80": (0.9 * body_s, 1.1 * body_s), "90": None}
             again = tuple(random.choice((body_s, 1.02 * body_s, 0.97 * body_s))
                           for _ in range(max(0, refits - random.choice((0, 1)))))  # fmt: skip
@@ -75,6 +81,20 @@ def predicted(random, measurements):
                 measurable={"map_main_s": off * times["job_s"] / 3}, estimates={"x_s": 2 * body_s},
                 parts={"equation 3": 1.0}, intervals={"body_s": ends}, refits={"body_s": again},
             )  # fmt: skip
+
+
+def questions(random):
+    """
+    Whatever may be asked of these models, of one that is not there, too.
+    """
+    asks = random.choice(
+        ({"how_far": BEST}, {"how_far": random.choice((*MODELS, "x"))}, {"claims": "prophet"},
+         {"choice": random.choice((1, 2))},
+         {"nearer": tuple(random.sample((*MODELS, "x"), random.choice((2, 2, 3))))},
+         {"nearer": tuple(random.sample(MODELS[:2], 2))})
+    )  # fmt: skip
+    scope = random.choice(("jobs", "jobs", "inputs"))
+    return Question(**asks, scope=scope, extrapolate=random.random() < 0.1)
 
 
 def tables(measurements, predictions):
@@ -112,6 +132,20 @@ def tables(measurements, predictions):
     return rows, predicted_rows
 
 
+def run_tables(measurements, question, level):
+    """
+    What tables of a bundle say of the run and of its cells.
+    """
+    given = getattr(question, question.kind)
+    words = given if isinstance(given, tuple) else [str(given)]
+    about = {
+        "asks": " ".join([question.kind, *words]), "scope": question.scope, "level": level,
+        "extrapolate": str(question.extrapolate).lower(),
+    }  # fmt: skip
+    cells = {(each.cell,): {"range": each.range, "input": each.input} for each in measurements}
+    return {"runs": {(): about}, "cells": cells}
+
+
 def close(one, other):
     """
     Whether both are the same number, text or truth value, or both none.
@@ -124,18 +158,20 @@ def close(one, other):
 
 
 @pytest.mark.process
-@given(SEEDS, st.sampled_from((FAMILY_ERROR, LOOK_ERROR)))
-def test_both_give_every_number_and_every_verdict(seed, level):
+@given(SEEDS, LEVELS)
+def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
     """
-    Scores by cell, model, quantity and speed; comparisons by pair: 1e-9 of each number.
+    Scores by cell, model, quantity and speed; comparisons by pair: 1e-9 of each number; and what
+    answers the question, word by word.
     """
     random = Random(seed)
     measurements = [*measured(random)]
     predictions = [*predicted(random, measurements)]
-    score_book = score(predictions, measurements, error=level)
+    question = questions(random)
+    score_book = score(predictions, measurements, error=level, question=question)
 
-    inputs = {each.cell: each.input for each in measurements}
-    scores, families, known = scored(*tables(measurements, predictions))
+    scores = scored(*tables(measurements, predictions))
+    run = run_tables(measurements, question, level)
 
     score_rows = {
         (each.cell, each.model, each.quantity, each.speed): each
@@ -149,15 +185,133 @@ def test_both_give_every_number_and_every_verdict(seed, level):
         for name, number in scores[key].items():
             assert close(getattr(one, names.get(name, name)), number), (*key, name)
 
-    pairs = {(each.quantity, each.speed, each.better, each.worse): each
+    comparisons = {}
+    for speed in ("raw", "reference"):
+        comparisons |= compared(subject(run, scores, speed), speed)
+    pairs = {(each.quantity, each.speed, each.better, each.worse, each.family): each
              for each in score_book.comparisons}  # fmt: skip
-    for family in families.items():
-        for key, numbers in compared(family, scores, known, inputs, level).items():
-            one = pairs.pop(key)
-            for name, number in numbers.items():
-                assert close(getattr(one, name), number), (*key, name)
-    assert not pairs
-    assert (FAMILY_ERROR, LOOK_ERROR) == (0.05, 0.012)
+    assert pairs.keys() == comparisons.keys()
+    for key, numbers in comparisons.items():
+        for name, number in numbers.items():
+            assert close(getattr(pairs[key], name), number), (*key, name)
+
+    about = subject(run, scores, "raw")
+    # An end that is 0 but for rounding lies on either side of it.
+    ends_at_0 = any(abs(each.low or 1.0) < 1e-9 for each in score_book.comparisons)
+    if score_book.answer and not ends_at_0:
+        assert answer(about.asks, about, comparisons) == score_book.answer.sentence
+
+
+def plain_rows(scores, speed):
+    """
+    Of each ranked model, the nearest first: its rows of job times in the cells that all answer.
+    """
+    answers = {}
+    for row in scores:
+        if (row.quantity, row.speed) == ("job_s", speed):
+            answers.setdefault(row.model, {})[row.cell] = row
+    most = max([len(answered) for answered in answers.values()], default=0)
+    ranked = [model for model in answers if 2 * len(answers[model]) >= most]
+    while ranked and not set.intersection(*[set(answers[model]) for model in ranked]):
+        fewest = min(len(answers[model]) for model in ranked)
+        ranked.remove(max(model for model in ranked if len(answers[model]) == fewest))
+    if not ranked:
+        return {}, answers
+    cells = sorted(set.intersection(*[set(answers[model]) for model in ranked]))
+    rows = {model: [answers[model][cell] for cell in cells] for model in ranked}
+    order = sorted(rows, key=lambda model: (plain_error(rows[model]), model))
+    return {model: rows[model] for model in order}, answers
+
+
+def plain_error(rows):
+    """
+    Mean relative error.
+    """
+    return math.fsum(abs(row.predicted_s / row.measured_s - 1) for row in rows) / len(rows)
+
+
+def plain_verdicts(rows, pairs, side, scope, level):
+    """
+    Difference, low, high, chance and verdict of each of *pairs*, by section 4 of docs/scores.md.
+    """
+    first_alike = {}
+    for model, of_model in rows.items():
+        for other in first_alike:
+            if all(
+                abs(row.predicted_s - known.predicted_s) <= 1e-9 * abs(known.predicted_s)
+                for row, known in zip(of_model, rows[other], strict=True)
+            ):
+                first_alike[model] = first_alike[other]
+                break
+        first_alike.setdefault(model, model)
+    tested = []
+    for a, b in pairs:
+        one = (first_alike[a], first_alike[b])
+        if one[0] != one[1] and one not in tested:
+            tested.append(one)
+    cells = next(iter(rows.values()), [])
+    units = [(row.input if scope == "inputs" else "") or row.cell for row in cells]
+    gaps = [
+        [one.relative_error - other.relative_error
+         for one, other in zip(rows[a], rows[b], strict=True)]
+        for a, b in tested
+    ]  # fmt: skip
+    numbers = {one: (math.fsum(gap) / len(gap), min(gap), max(gap), None, "undecided")
+               for one, gap in zip(tested, gaps, strict=True)}  # fmt: skip
+    if tested and len(set(units)) >= 6:
+        for one, found in zip(tested, family(gaps, units, side, level), strict=True):
+            verdict = "nearer" if found[3] <= level else "undecided"
+            if found[1] > -0.02 and found[2] < 0.02:
+                verdict = "equal"
+            ends = [end if math.isfinite(end) else None for end in found[1:3]]
+            numbers[one] = (found[0], *ends, found[3], verdict)
+    same = (0.0, 0.0, 0.0, 1.0, "equal")
+    return {(a, b): numbers.get((first_alike[a], first_alike[b]), same) for a, b in pairs}
+
+
+@given(SEEDS, LEVELS)
+def test_a_plain_program_gives_every_pair(seed, level):
+    """
+    Which cells, which models in which order, what is tested together, and what comes of it.
+    """
+    random = Random(seed)
+    measurements = [*measured(random)]
+    predictions = [*predicted(random, measurements)]
+    question = questions(random)
+    trials = {
+        cell: [each for each in measurements if each.cell == cell]
+        for cell in {each.cell for each in measurements}
+    }
+    scores = [*cell_scores(predictions, trials)]
+    _, comparisons = compare([*compared_scores(scores, question)], question=question, error=level)
+
+    expected = {}
+    about = [row for row in scores if row.range == "outside" or not question.extrapolate]
+    for speed in ("raw", "reference"):
+        rows, answers = plain_rows(about, speed)
+        verdicts = plain_verdicts(rows, [*combinations(rows, 2)], "either", question.scope, level)
+        expected |= {("explored", speed, *pair): found for pair, found in verdicts.items()}
+        first, *others = question.nearer or ("",)
+        shared = [set(answers.get(model, ())) for model in question.nearer]
+        if speed == "raw" and shared and set.intersection(*shared):
+            cells = sorted(set.intersection(*shared))
+            rows = {model: [answers[model][cell] for cell in cells] for model in question.nearer}
+            pairs = [(first, other) for other in others]
+            verdicts = plain_verdicts(rows, pairs, "first", question.scope, level)
+            expected |= {("asked", speed, *pair): found for pair, found in verdicts.items()}
+
+    pairs = {(each.family, each.speed, each.better, each.worse): each for each in comparisons}
+    assert pairs.keys() == expected.keys()
+    for key, numbers in expected.items():
+        one = pairs[key]
+        found = (one.difference, one.low, one.high, one.chance, one.verdict)
+        for value, number in zip(found, numbers, strict=True):
+            if value is None and question.scope == "inputs":
+                continue  # of units of different size a bound on one side is not given
+            if isinstance(number, float):
+                assert value == pytest.approx(number, rel=1e-7, abs=1e-9), key
+            else:
+                assert value == number, key
 
 
 def test_of_models_that_share_no_cell_the_last_one_by_name_goes():
@@ -174,37 +328,12 @@ def test_of_models_that_share_no_cell_the_last_one_by_name_goes():
         for model, cell in (("ptc", "c0"), ("vet", "c1"))
     ]
 
-    rankings = score(predictions, measurements).rankings
-    _, families, _ = scored(*tables(measurements, predictions))
-    ranked = {kind: [*errors] for kind, (errors, _) in families.items()}
-    assert ranked == {(each.quantity, each.speed): [*each.models] for each in rankings}
-    assert ranked["body_s", "raw"] == ["ptc"]
+    score_book = score(predictions, measurements)
+    run = run_tables(measurements, Question(how_far=BEST), FAMILY_ERROR)
+    about = subject(run, scored(*tables(measurements, predictions)), "raw")
+    ranked, _ = plain_rows(score_book.scores, "raw")
 
-
-@given(SEEDS)
-def test_both_give_the_chances_of_a_pair(seed):
-    """
-    Of one cell or several, nearly the same predictions or others, with refits or without.
-    """
-    random = Random(seed)
-    cells, spread = random.choice((1, 1, 3, 7)), random.choice((0.005, 0.02, 0.3))
-    counts = random.choice((1, 5))  # of the prediction alone, or with refits
-    shares = [[[random.gauss(1, spread) for _ in range(cells)] for _ in "ab"]
-              for _ in range(counts)]  # fmt: skip
-    floors = [random.choice((0.002, 0.01, 0.05)) for _ in range(cells)]
-    inputs, trials = [random.choice("abcd") for _ in range(cells)], random.choice((1, 3, 8))
-    units = inputs if len({*inputs}) >= 3 else [*range(cells)]
-
-    expected = pair_tests(
-        np.asarray(shares[0]), np.asarray(floors), kept_cells(inputs), margin=0.02,
-        freedom=max(1, trials - 1), refits=np.asarray(shares[1:]) if counts > 1 else None,
-    )  # fmt: skip
-    distinct, equal, *ends = pair(shares, floors, units, trials)
-    numbers = (expected.distinct, expected.equal)
-    for one, other in zip((min(distinct, 1), equal), numbers, strict=True):
-        assert math.isclose(one, other[0], rel_tol=1e-9)
-    for one, other in zip(ends, (expected.difference, expected.low, expected.high), strict=True):
-        assert math.isclose(one, other[0], rel_tol=1e-9, abs_tol=1e-12)
+    assert [*score_book.ranking("raw").models] == about.ranked == [*ranked] == ["ptc"]
 
 
 @given(st.floats(1, 200), st.floats(1e-4, 50))

@@ -186,19 +186,21 @@ class TestRepeats:
 
     def test_are_shared_by_the_cells_of_a_unit(self):
         """
-        The noise of an input of two cells is half of that of one, as a variance.
+        The noise of an input of two cells is half of that of one, as a variance: with the floor
+        with which it explains all that varies over six cells, it does not over inputs.
         """
-        single = self.noisy(6, 0.030, floor=0.03)
+        single = self.noisy(6, 0.030)
         first, second = (
             [score.predicted_s / 100 for score in row for _ in range(2)] for row in single.scores
         )
         inputs = [name for name in "abcdef" for _ in range(2)]
-        double = remedy(first, second, floor=0.03 * math.sqrt(2), units=inputs)
+        noisier = remedy(first, second, floor=0.05 * math.sqrt(2), units=inputs)
+        as_noisy = remedy(first, second, floor=0.05, units=inputs)
 
-        one, two = cheapest_plan(single), cheapest_plan(double)
-        assert (two.units, two.repeats) == (one.units, one.repeats)
-        assert one.repeats
+        one, two = cheapest_plan(single), cheapest_plan(noisier)
+        assert (one.units, one.repeats) == (two.units, two.repeats) == (40, 1)
         assert two.seconds == pytest.approx(2 * one.seconds)
+        assert cheapest_plan(as_noisy).repeats == 0
 
 
 class TestLaws:

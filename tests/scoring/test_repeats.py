@@ -43,16 +43,23 @@ class TestNextRepeats:
         """
         As many trials as there are cells, most of them where they narrow the difference.
         """
-        cells, reason = wanted({"c0": QUIET, "c1": NOISY, "c2": QUIET}, a=1.1, b=0.85)
+        times = {"c0": QUIET, "c1": NOISY, "c2": QUIET, "c3": QUIET, "c4": QUIET, "c5": QUIET}
+        predictions = [
+            Prediction(model=model, cell=cell, job_s=100 * share)
+            for model, shares in (("a", (1.1,) * 6), ("b", (0.85, 0.97, 0.8, 0.93, 0.95, 0.85)))
+            for cell, share in zip(times, shares, strict=True)
+        ]
+        cells, reason = next_repeats(score(predictions, trials(times)), trials(times))
 
-        assert (len(cells), cells[0]) == (3, "c1")
+        assert (len(cells), cells[0]) == (6, "c1")
+        assert cells.count("c1") > 1
         assert reason.startswith("a or b is undecided: ")
 
     def test_none_once_the_verdict_is_reached(self):
         """
         One is nearer, or both are equal.
         """
-        quiet = {f"c{i}": QUIET for i in range(4)}
+        quiet = {f"c{i}": QUIET for i in range(6)}
 
         assert wanted(quiet, a=1.1, b=0.6) == ([], "the verdict is reached")
         assert wanted(quiet, a=1.1, b=1.1) == ([], "the verdict is reached")
@@ -61,16 +68,39 @@ class TestNextRepeats:
         """
         Two that are far off may stay undecided.
         """
-        quiet = {f"c{i}": QUIET for i in range(4)}
+        quiet = {f"c{i}": QUIET for i in range(8)}
 
-        assert wanted(quiet, a=1.05, b=1.60, c=0.41) == ([], "the verdict is reached")
+        score_book = score(
+            [
+                Prediction(model=model, cell=f"c{i}", job_s=100 * shares[i % 2])
+                for model, shares in (("a", (1.05, 1.05)), ("b", (1.60, 1.9)), ("c", (1.9, 1.61)))
+                for i in range(8)
+            ],
+            trials(quiet),
+        )
+        verdicts = {(pair.better, pair.worse): pair.verdict for pair in score_book.comparisons}
+        assert verdicts["b", "c"] == "undecided"
+        assert next_repeats(score_book, trials(quiet)) == ([], "the verdict is reached")
 
     def test_the_pair_closest_to_a_verdict_is_taken(self):
         """
         Not the one that would take longest.
         """
-        _, reason = wanted({f"c{i}": NOISY for i in range(4)}, a=1.1, b=0.89, c=0.86)
+        times = {f"c{i}": NOISY for i in range(6)}
+        predictions = [
+            Prediction(model=model, cell=cell, job_s=100 + miss)
+            for model, misses in (
+                ("a", (10, 11, 9, 10, 12, 8)),
+                ("b", (2, 1, 3, 18, 2, 40)),
+                ("c", (19, 5, 17, 12, 15, 13)),
+            )
+            for cell, miss in zip(times, misses, strict=True)
+        ]
+        score_book = score(predictions, trials(times))
+        chances = {(pair.better, pair.worse): pair.chance for pair in score_book.comparisons}
 
+        _, reason = next_repeats(score_book, trials(times))
+        assert 0.05 < chances["a", "c"] < chances["a", "b"]
         assert reason.startswith("a or c is undecided: ")
 
     def test_one_model_needs_none(self):
@@ -79,22 +109,36 @@ class TestNextRepeats:
         """
         assert wanted({"c0": QUIET}, a=1.1) == ([], "there are no two models to compare")
 
-    def test_repeats_that_never_differ_ask_for_more(self):
+    def test_without_a_job_time_there_are_no_models(self):
         """
-        Their noise is not known yet.
+        Nothing is ranked.
         """
-        cells, reason = wanted({"c0": (100.0, 100.0)}, a=1.1, b=0.7)
+        assert next_repeats(score([], []), []) == ([], "there are no two models to compare")
 
-        assert cells == ["c0"]
-        assert "noise is not known" in reason
+    def test_cells_without_a_spread_are_not_preferred(self):
+        """
+        Of two cells that differ by nothing but their repeats the one that varies comes first.
+        """
+        times = {"c0": (100.0, 100.0), "c1": (100.0,), "c2": (80.0, 120.0)}
+        times |= {f"c{i}": (100.0, 100.0) for i in range(3, 6)}
+
+        predictions = [
+            Prediction(model=model, cell=cell, job_s=100 * share)
+            for model, shares in (("a", (1.1,) * 6), ("b", (0.8, 0.95, 0.8, 0.95, 0.8, 0.95)))
+            for cell, share in zip(times, shares, strict=True)
+        ]
+
+        cells, reason = next_repeats(score(predictions, trials(times)), trials(times))
+        assert cells[0] == "c2"
+        assert reason.startswith("a or b is undecided: ")
 
 
-@pytest.mark.parametrize("error", [0.05, 0.001])
-def test_looks_have_levels_of_their_own(error):
+@pytest.mark.parametrize(("error", "verdict"), [(0.05, "nearer"), (0.01, "undecided")])
+def test_looks_have_levels_of_their_own(error, verdict):
     """
-    What is proved at 5 % may be open at 0.1 %.
+    What is proved at 5 % may be open at 1 %.
     """
-    times = {f"c{i}": QUIET if i % 2 else (97.0, 101.0) for i in range(4)}
+    times = {f"c{i}": QUIET if i % 2 else (97.0, 101.0) for i in range(6)}
     predictions = [
         Prediction(model=model, cell=cell, job_s=seconds)
         for model, seconds in (("a", 105.0), ("b", 88.0))
@@ -103,5 +147,4 @@ def test_looks_have_levels_of_their_own(error):
 
     (pair,) = score(predictions, trials(times), error=error).comparisons
 
-    assert pair.verdict == ("nearer" if pair.chance <= error else "undecided")
-    assert 0.001 < pair.chance < 0.05
+    assert (pair.verdict, pair.chance) == (verdict, 2 / 64)

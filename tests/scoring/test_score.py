@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement
 from harness.core.scoring import score
 
@@ -120,7 +121,8 @@ class TestRows:
 
         s = row(score_book, "a", "shared_s")
         assert (s.level, s.predicted_s, s.measured_s) == ("estimate", 60.0, 50.0)
-        assert {c.quantity for c in score_book.comparisons} == {"job_s", "body_s"}
+        assert {c.quantity for c in score_book.comparisons} == {"job_s"}
+        assert {r.quantity for r in score_book.rankings} == {"job_s", "body_s"}
 
     def test_equations_are_scored_one_by_one(self):
         """
@@ -211,27 +213,28 @@ class TestRows:
         assert (near.covered_80, near.covered_90) == (False, True)
         assert (far.covered_80, far.covered_90) == (True, None)
 
-    def test_the_refits_of_its_profile_enter_the_verdict(self):
+    def test_the_refits_of_its_profile_enter_the_reason(self):
         """
-        Of each model, cell and quantity: without them the profile counts as given.
+        Of each model, cell and quantity: where one of them turns a verdict round.
         """
-        moves = (-40.0, 40.0, -40.0, 40.0)
+        moves = (-60.0, 2.0, -1.0, 1.0)
         models = {"whatif": 160.0, "ernest": 102.0}
-        times = [trial for cell in "abcd" for trial in repeats(cell, 99.0, 101.0)]
+        times = [trial for cell in "abcdef" for trial in repeats(cell, 99.0, 101.0)]
 
-        def reason(**refits):
+        def reason(quantity=None):
             predictions = [
-                prediction(model, cell, job_s=job_s, refits=refits and {
-                    "job_s": tuple(job_s + move * (model == "whatif") for move in moves)
-                })
-                for model, job_s in models.items() for cell in "abcd"
+                prediction(model, cell, job_s=job_s, refits=(quantity and {
+                    quantity: tuple(job_s + move * (model == "whatif") for move in moves)
+                }) or {})
+                for model, job_s in models.items() for cell in "abcdef"
             ]  # fmt: skip
             (pair,) = [c for c in score(predictions, times).comparisons
                        if (c.quantity, c.speed) == ("job_s", "raw")]  # fmt: skip
             return pair.reason
 
-        assert "profiling cells would tell" in reason(job_s=True)
-        assert reason().endswith("; the profile counts as given")
+        assert reason("job_s").endswith("without one of its cells the difference turns round")
+        assert reason().endswith("; this holds for these jobs")
+        assert reason("body_s").endswith("; this holds for these jobs")
 
     def test_a_quantity_has_the_trials_that_show_it(self):
         """
@@ -394,6 +397,168 @@ class TestSummaries:
         score_book = score([prediction(), unanswered], [trial("c0"), trial("c1")])
 
         assert (summary(score_book).cells, summary(score_book).not_applicable) == (1, 1)
+
+
+NEAR = dict(zip("abcdef", (105.0, 106.0, 104.0, 105.0, 103.0, 107.0), strict=True))
+FAR = dict(zip("abcdef", (130.0, 128.0, 133.0, 131.0, 127.0, 134.0), strict=True))
+
+
+class TestAnswer:
+    """The question of a run, and what stands beside its scores."""
+
+    def scored(self, *, ranges=(), **arguments):
+        """
+        A near and a far model on six cells of two trials.
+        """
+        predictions = [
+            prediction(model, cell, job_s=job_s)
+            for model, times in (("near", NEAR), ("far", FAR))
+            for cell, job_s in times.items()
+        ]
+        trials = [t for cell in "abcdef" for t in repeats(cell, 99.0, 101.0)]
+        placed = [
+            t.model_copy(update={"range": "outside" if t.cell in ranges else "inside"})
+            for t in trials
+        ]
+        return score(predictions, placed, **arguments)
+
+    def test_who_asks_nothing_is_told_of_the_best_model(self):
+        """
+        As asked afterwards.
+        """
+        score_book = self.scored()
+
+        found = score_book.answer
+        assert (found.question, found.asked) == (Question(how_far=BEST), "afterwards")
+        assert found.sentence.startswith("Of 2 models near errs least: off by 5.0 % on average")
+        assert found.sentence.endswith(" It is nearer than each of the others.")
+        assert score_book.asked() == []
+
+    def test_what_was_sealed_is_answered(self):
+        """
+        By a family of its own.
+        """
+        question = Question(nearer=("near", "far"))
+        score_book = self.scored(question=question, asked="sealed")
+
+        assert (score_book.answer.outcome, score_book.answer.asked) == ("yes", "sealed")
+        (pair,) = score_book.asked()
+        assert (pair.better, pair.worse, pair.chance) == ("near", "far", 1 / 64)
+        assert self.scored(question=question, asked="explored").asked() == []
+
+    def test_the_level_of_a_look_counts_for_what_is_asked(self):
+        """
+        One flip of 64 is more than 1.2 %.
+        """
+        question = Question(nearer=("near", "far"))
+
+        assert self.scored(question=question, error=0.012).answer.outcome == "cannot tell"
+
+    def test_controls_stand_beside_the_models(self):
+        """
+        By raw job times, in the cells that all ranked models answer.
+        """
+        score_book = self.scored()
+        perfect, coin = score_book.controls
+
+        assert (perfect.name, coin.name, coin.made_of) == ("perfect", "coin", "near")
+        assert (perfect.quantity, perfect.cells, [*perfect.nearer]) == ("job_s", 6, ["near", "far"])
+        assert score_book.control("perfect") == perfect
+        assert score_book.control("coin") == coin
+        assert score([], []).control("perfect") is None
+        assert score_book.answer.floor == perfect.error
+
+    def test_scope_is_that_of_the_question(self):
+        """
+        Six cells without an input are six inputs; of one input there are too few.
+        """
+        trials = [
+            t.model_copy(update={"input": "x"}) for c in "abcdef" for t in repeats(c, 99.0, 101.0)
+        ]
+        answers = [
+            prediction(model, cell, job_s=job_s)
+            for model, times in (("near", NEAR), ("far", FAR))
+            for cell, job_s in times.items()
+        ]
+        question = Question(nearer=("near", "far"), scope="inputs")
+        score_book = score(answers, trials, question=question)
+
+        assert score_book.answer.outcome == "cannot tell"
+        assert score_book.asked()[0].reason == "fewer than 6 inputs tell nothing: 5 more inputs"
+        assert score_book.control("perfect").nearer == {}
+
+    def test_who_asks_about_extrapolation_asks_about_cells_outside(self):
+        """
+        All scores stay, and what is concluded is about these.
+        """
+        question = Question(how_far="near", extrapolate=True)
+        score_book = self.scored(ranges="ab", question=question)
+
+        assert score_book.answer.cells == 2
+        assert score_book.ranking("raw").cells == 2
+        assert score_book.control("perfect").cells == 2
+        assert {s.cell for s in score_book.scores} == {*"abcdef"}
+        assert summary(score_book, "near").cells == 6
+
+    def test_where_all_cells_are_inside_extrapolation_has_no_answer(self):
+        """
+        Nor controls.
+        """
+        question = Question(how_far="near", extrapolate=True)
+        score_book = self.scored(question=question)
+
+        assert (score_book.answer, score_book.controls, score_book.rankings) == (None, (), ())
+
+    def test_without_a_job_time_there_is_no_answer(self):
+        """
+        Bodies alone are ranked, and answer nothing.
+        """
+        score_book = score([prediction(job_s=None, body_s=50.0)], [trial(body_s=75.0)])
+
+        assert (score_book.answer, score_book.controls) == (None, ())
+        assert [r.quantity for r in score_book.rankings] == ["body_s"]
+
+    def test_earlier_predictions_count_where_models_are_explored(self):
+        """
+        Of cells that were measured; they are no scores of this run.
+        """
+        wild = dict(zip("abcdef", (190.0, 100.0, 160.0, 110.0, 180.0, 120.0), strict=True))
+        earlier = [prediction("old", cell, job_s=job_s) for cell, job_s in wild.items()]
+        earlier += [prediction("old", "unmeasured", job_s=100.0)]
+
+        plain = self.scored()
+        again = self.scored(earlier=earlier)
+        (pair,) = [c for c in again.comparisons if c.speed == "raw"]
+        (alone,) = [c for c in plain.comparisons if c.speed == "raw"]
+        assert again.scores == plain.scores
+        assert again.rankings == plain.rankings
+        assert pair.low < alone.low
+
+    def test_frames_make_no_ranking(self):
+        """
+        They are the same for most models.
+        """
+        answers = [prediction(m, frame_s=12.0, body_s=80.0) for m in ("a", "b")]
+        score_book = score(answers, [trial(frame_s=20.0, body_s=80.0)])
+
+        assert {s.quantity for s in score_book.scores} == {"job_s", "body_s", "frame_s"}
+        assert {r.quantity for r in score_book.rankings} == {"job_s", "body_s"}
+
+    @pytest.mark.parametrize("frame_s", [1.0, 70.0])
+    def test_no_cell_leaves_for_its_frame(self, frame_s):
+        """
+        A frame counts as part of a prediction, however large its share.
+        """
+        trials = [
+            trial(cell, number, raw=100.0 + number, frame_s=frame_s, body_s=100.0 - frame_s)
+            for cell in "abcdef" for number in (0, 1)
+        ]  # fmt: skip
+        answers = [prediction(m, cell, job_s=s) for m, s in (("a", 105.0), ("b", 140.0))
+                   for cell in "abcdef"]  # fmt: skip
+        score_book = score(answers, trials)
+
+        assert score_book.ranking("raw").cells == 6
+        assert score_book.comparisons[0].verdict == "nearer"
 
 
 @given(st.randoms())

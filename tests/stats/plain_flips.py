@@ -9,6 +9,7 @@ import math
 
 from fractions import Fraction
 from itertools import product
+from operator import mul
 
 NEAR = 1e-9
 FARTHEST = 1e6  # differences beyond that count as infinite
@@ -58,11 +59,14 @@ def family(pairs, units, side, level):
     all_sums = [sums_by_unit(gaps, units)[0] for gaps in pairs]
     shares = sums_by_unit(pairs[0], units)[1]
     seen = [distance(sums, side) for sums in all_sums]
-    flipped = [
-        [distance([sign * value for sign, value in zip(signs, sums, strict=True)], side)
-         for sums in all_sums]
-        for signs in signs_of_flips(len(shares))
-    ]  # fmt: skip
+    lengths = [math.hypot(*sums) or 1.0 for sums in all_sums]  # the same in each flip
+    flipped = []
+    for signs in signs_of_flips(len(shares)):
+        clear = [
+            -sum(map(mul, signs, sums)) / length
+            for sums, length in zip(all_sums, lengths, strict=True)
+        ]
+        flipped.append(clear if side == "first" else [abs(value) for value in clear])
     tested = {}
     remaining = sorted(range(len(pairs)), key=lambda place: -seen[place])
     chance = 0.0

@@ -127,13 +127,12 @@ class TestByDefinition:
     @given(SEEDS, SIDES, st.sampled_from([0.05, 0.012, 0.3]))
     def test_differences_intervals_and_chances_are_the_same(self, seed, side, error):
         """
-        Of families of one to four pairs, on 6 to 14 units of one cell or more, which differ in
-        size.
+        Of families of one to three pairs, on 6 to 14 units of one cell or two.
         """
         generator = np.random.default_rng(seed)
-        unit_count = generator.choice([6, 7, 8, 9, 13, 14], p=[0.25, 0.2, 0.2, 0.2, 0.1, 0.05])
-        units = [*names_of(unit_count), *generator.choice(names_of(unit_count), seed % 3)]
-        gaps = drawn_gaps(seed, 1 + seed % 4, len(units), generator.choice([0, -0.2, -0.6, 0.3]))
+        unit_count = generator.choice([6, 7, 8, 9, 14], p=[0.3, 0.3, 0.2, 0.15, 0.05])
+        units = names_of(unit_count) * (1 + seed % 2)
+        gaps = drawn_gaps(seed, 1 + seed % 3, len(units), generator.choice([0, -0.2, -0.6, 0.3]))
 
         found = flip_tests(gaps, units, side=side, error=error)
 
@@ -405,6 +404,19 @@ class TestLaws:
             flip_tests(pair[None], units, side="first", error=LEVEL).chance[0] for pair in gaps
         ]
         assert flip_chances(gaps, units).tolist() == alone
+
+    @pytest.mark.parametrize(
+        ("gaps", "chance"),
+        [([-1, -2, -3, -4, -5, -6], 1), ([-1, -2, -3, -4, -5, 6], 14), ([1, 2, 3, 4, 5, 6], 64),
+         ([-0.1] * 6, 1), ([-0.7, -0.7, -0.7, -0.7, -0.7, 0.7], 7), ([0.3] * 5 + [-0.3], 63)],
+    )  # fmt: skip
+    def test_alone_six_units_are_counted_by_hand(self, gaps, chance):
+        """
+        Each beside another pair, whose size does not matter.
+        """
+        beside = np.asarray([gaps, [9.0, -8, 7, -6, 5, -4]])
+
+        assert flip_chances(beside, names_of(6))[0] == chance / 64
 
     def test_pairs_without_a_gap_are_all_chance_alone(self):
         """

@@ -117,7 +117,7 @@ class TestShownSizes:
         sizes = shown_sizes(np.full((2, 1), 0.02), np.full((2, 1), 1e5), error=0.05)
 
         assert sizes == pytest.approx([2.8016 * 0.2], rel=1e-3)
-        assert POWER_QUANTILE == pytest.approx(stdtrit(1e9, 0.8), abs=1e-4)
+        assert pytest.approx(stdtrit(1e9, 0.8), abs=1e-4) == POWER_QUANTILE
 
     def test_few_repeats_and_a_smaller_error_show_less(self):
         """

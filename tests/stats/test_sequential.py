@@ -66,7 +66,7 @@ def verdict(times, repeats, errors, level):
     gaps = np.abs(shares[0] - 1) - np.abs(shares[1] - 1)
     tests = flip_tests(gaps[None], UNITS, side="either", error=level)
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
-    if -MARGIN < tests.low[0] and tests.high[0] < MARGIN:
+    if tests.low[0] > -MARGIN and tests.high[0] < MARGIN:
         return "equal", noise
     return ("nearer" if tests.chance[0] <= level else "undecided"), noise
 

@@ -61,12 +61,15 @@ def effective(cluster: ClusterSpec, configuration: Mapping[str, str]) -> Cluster
         totals[kind] = max(0, min(total, limit) if limit > 0 else total)
     maps = max(1, totals["map"])
     reduces = totals["reduce"]
+    workers = [f"worker{number}" for number in range(1, cluster.workers + 1)]
+    nodes = tuple(map(cluster.hardware, workers)) if cluster.limited else ()
     return Cluster(
         num_nodes=cluster.workers,
         map_slots_per_node=math.ceil(maps / cluster.workers),
         reduce_slots_per_node=math.ceil(reduces / cluster.workers),
         map_slots=maps,
         reduce_slots=reduces,
+        nodes=nodes,
     )
 
 

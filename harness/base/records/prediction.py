@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Hardware, Record, SchemaVersion
 
 
 class JobConfig(Record):
@@ -41,13 +41,19 @@ class JobConfig(Record):
 
 
 class Cluster(Record):
-    """The cluster as models see it: nodes, and the slots that are *effective* on each."""
+    """
+    The cluster as models see it: nodes, and the slots that are *effective* on each.
+
+    *nodes* is what each worker is limited to, in their order; it is empty where none is.  Cores of
+    the machine itself are in profiles: `machine_cores`, and how many workers share them.
+    """
 
     num_nodes: PositiveInt
     map_slots_per_node: PositiveInt
     reduce_slots_per_node: int
     map_slots: PositiveInt
     reduce_slots: int
+    nodes: tuple[Hardware, ...] = ()
 
 
 class JobInput(Record):

@@ -6,11 +6,13 @@ Names are the field names of ``docs/models``; units are bytes, records and secon
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from harness.base.records.prediction import JobConfig
 from harness.base.records.statistics import rows_of
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Hardware, Record, SchemaVersion
 
 # What passes around tasks, in seconds.
 FRAME = tuple(row.name for row in rows_of("frame"))
@@ -74,6 +76,23 @@ class FitDiagnostic(Record):
     median_residual: float
 
 
+class StartsAtOnce(Record):
+    """
+    Starts of the JVMs of one *kind* of task while so many tasks ran *at_once* on their machine.
+
+    *start_s* is the median over *count* tasks from the launch of the container to the task's work,
+    *spread* the median absolute deviation, *boot_cpu_s* the median of the processor seconds of the
+    process until its main method, `None` where nobody read them.  At reference speed.
+    """
+
+    kind: Literal["map", "reduce"]
+    at_once: int
+    start_s: float
+    count: int
+    spread: float
+    boot_cpu_s: float | None = None
+
+
 class ProfiledJob(Record):
     """
     One job of a profiling trial: what it was asked, and its times at reference speed.
@@ -83,7 +102,10 @@ class ProfiledJob(Record):
     *reduce_task_s* the means of its tasks, all without start and end of their JVMs; `None` where
     these are not known or there are none.  *map_slowdown_s* is by how much maps took longer once
     reduces ran than those of the first wave, `None` where nothing tells (no reduce before the last
-    map started).
+    map started).  *task_cpu_s* are the processor seconds of its tasks' processes, *outside_cpu_s*
+    those of all other processes of the cluster and of its client meanwhile, `None` where they were
+    not sampled.  *containers* are those of its tasks, *nodes* what workers were limited to, where
+    one was.
     """
 
     trial: str
@@ -101,6 +123,10 @@ class ProfiledJob(Record):
     reduce_task_s: float | None = None
     map_slowdown_s: float | None = None
     shuffle_bytes_total: float = 0.0
+    task_cpu_s: float | None = None
+    outside_cpu_s: float | None = None
+    containers: int = 0
+    nodes: tuple[Hardware, ...] = ()
 
 
 class Profile(Record):
@@ -112,9 +138,10 @@ class Profile(Record):
     common ones, those of maps and of reduces alone (``NAME_map``, ``NAME_reduce``) where trials
     tell them apart.  *ranges* are the smallest and largest value profiled of each axis
     (`input_bytes` and job properties).  *jobs* are the jobs of the profiling trials (none in an
-    older profile).  *refits* are profiles fitted without one profiling cell each (without a few of
-    more than 20), where that can be done: its jobs lack those cells.  *draws*, of a profile that
-    was taken from another machine, are by how much longer each of its times might be, by name.
+    older profile), *starts* how long JVMs took to start.  *refits* are profiles fitted without one
+    profiling cell each (without a few of more than 20), where that can be done: its jobs lack those
+    cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
+    of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -128,6 +155,7 @@ class Profile(Record):
     speed: SpeedCorrection | None = None
     trials: tuple[str, ...] = ()
     jobs: tuple[ProfiledJob, ...] = ()
+    starts: tuple[StartsAtOnce, ...] = ()
     warnings: tuple[str, ...] = ()
     refits: tuple[Profile, ...] = ()
     draws: tuple[dict[str, float], ...] = ()

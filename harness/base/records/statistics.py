@@ -23,11 +23,11 @@ from harness.base.records.trial import NETWORK_IN, NETWORK_OUT
 
 Kind = Literal[
     "dataflow", "job cost", "task time", "machine cost", "processor time", "frame", "test job",
-    "rate",
+    "rate", "process", "machine",
 ]  # fmt: skip
 Unit = Literal[
     "", "B", "B/s", "B/record", "B/B", "record", "record/record", "s", "s/B", "s/record", "task",
-    "job", "0 or 1",
+    "job", "0 or 1", "core", "node",
 ]  # fmt: skip
 # Of which tasks it is; `either`: of the maps of a job without reduces, else of the reduces; `job`:
 # of no single task.
@@ -58,6 +58,8 @@ COMPUTED_IN: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
         "frame": ("harness/observe/profiling/frame.py",),
         "test job": ("harness/observe/profiling/gpu.py",),
         "rate": ("harness/clusters/monitor/rates.py",),
+        "process": ("harness/observe/profiling/processes.py",),
+        "machine": ("harness/observe/profiling/processes.py",),
     }
 )
 
@@ -1432,9 +1434,104 @@ _NODE_RATES = (
     ),
 )
 
+# Processor seconds of whole processes, beside which others have to run.
+_PROCESSES = (
+    StatisticRow(
+        name="map_boot_cpu_s",
+        kind="process",
+        unit="s",
+        side="map",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a map's process until main: launch script, start of the JVM",
+    ),
+    StatisticRow(
+        name="reduce_boot_cpu_s",
+        kind="process",
+        unit="s",
+        side="reduce",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a reduce's process until main: launch script, start of the JVM",
+    ),
+    StatisticRow(
+        name="map_process_cpu_s",
+        kind="process",
+        unit="s",
+        side="map",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a map's process, all of it",
+    ),
+    StatisticRow(
+        name="reduce_process_cpu_s",
+        kind="process",
+        unit="s",
+        side="reduce",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a reduce's process, all of it",
+    ),
+    StatisticRow(
+        name="map_helper_cpu_s",
+        kind="process",
+        unit="s",
+        side="map",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a map's threads without spans: compiler, garbage collector",
+    ),
+    StatisticRow(
+        name="reduce_helper_cpu_s",
+        kind="process",
+        unit="s",
+        side="reduce",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds of a reduce's threads without spans: compiler, garbage collector",
+    ),
+    StatisticRow(
+        name="outside_cpu_s_per_job",
+        kind="process",
+        unit="s",
+        side="job",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds outside of tasks for each job: its master and client, daemons",
+    ),
+    StatisticRow(
+        name="outside_cpu_s_per_container",
+        kind="process",
+        unit="s",
+        side="job",
+        resource="processor",
+        moves="as computing",
+        text="processor seconds outside of tasks for each task's container: daemons",
+    ),
+)
+
+_MACHINES = (
+    StatisticRow(
+        name="machine_cores",
+        kind="machine",
+        unit="core",
+        side="job",
+        moves="measured there",
+        text="cores of a machine that runs tasks, whatever its nodes are limited to",
+    ),
+    StatisticRow(
+        name="machine_nodes",
+        kind="machine",
+        unit="node",
+        side="job",
+        moves="measured there",
+        text="workers that share one machine, and its cores",
+    ),
+)
+
 STATISTICS: tuple[StatisticRow, ...] = (
     *_DATAFLOW, *_JOB_COSTS, *_TASK_TIMES, *_MACHINE_COSTS, *_PROCESSOR_TIMES, *_FRAME, *_TEST_JOB,
-    *_NODE_RATES,
+    *_NODE_RATES, *_PROCESSES, *_MACHINES,
 )  # fmt: skip
 
 

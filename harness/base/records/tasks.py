@@ -100,7 +100,9 @@ class TaskSpans:
     *process_start_s* is when the JVM's process started, `None` where the recorder did not see it.
     *opening_s* is what opening the recorder took; *lost* counts spans for which the file had no
     room.  *state* is ``closed``, ``open`` (the JVM was killed) or ``given up`` (no space on the
-    disk).
+    disk).  *cpu_at_main_s* and *cpu_at_end_s* are processor seconds of the process since it was
+    forked, in all its threads and ended children, when the recorder opened and when it closed;
+    `None` where they were not read.
     """
 
     attempt_id: str
@@ -112,10 +114,26 @@ class TaskSpans:
     unit_records: int
     loop: RecordLoop
     spans: tuple[Span, ...]
+    cpu_at_main_s: float | None = None
+    cpu_at_end_s: float | None = None
 
     def named(self, *names: str) -> tuple[Span, ...]:
         """Spans of these names, in their order."""
         return tuple(span for span in self.spans if span.name in names)
+
+
+class ProcessCpu(NamedTuple):
+    """
+    Processor seconds of a task's process.
+
+    *boot_s* until its main method begins, the container's launch script in it; *total_s* until its
+    end; *helpers_s* of what is left of that without the spans of its threads: compiler, garbage
+    collector.
+    """
+
+    boot_s: float
+    total_s: float
+    helpers_s: float | None
 
 
 class UnitTimes(NamedTuple):
@@ -287,6 +305,7 @@ class MapTimes:
     merge_s: float | None = None
     end_s: float | None = None
     sampled: tuple[str, ...] = ()
+    process: ProcessCpu | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +364,7 @@ class ReduceTimes:
     commit_s: float | None = None
     end_s: float | None = None
     sampled: tuple[str, ...] = ()
+    process: ProcessCpu | None = None
 
 
 @dataclass(frozen=True, slots=True)

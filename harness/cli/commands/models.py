@@ -8,18 +8,31 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from harness import models
+from harness.base.documents.wording import seconds
 from harness.base.errors import DataError, HarnessError
+from harness.cli.console import completion
 from harness.cli.console.command import command, group
-from harness.cli.console.options import choice_option, json_option
+from harness.cli.console.options import (
+    choice_option,
+    json_option,
+    open_evaluation,
+    results_option,
+    workload_option,
+)
 from harness.cli.console.present import Note, present, show
 from harness.core.scoring import i_accu
 from harness.models.spn_gc.phases import PHASES
 from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
+
+if TYPE_CHECKING:
+    from harness.base.records.prediction import Prediction
+    from harness.core.evaluate.basis import Basis
+    from harness.models import Model
 
 # The accuracy indicator belongs to the scores, which models do not know.
 _TIMES = ("actual_s", "prophet_s", "whatif_s")
@@ -129,42 +142,116 @@ def answered_cases(
 
 @command("check")
 @click.argument("path", metavar="PATH:CLASS")
+@click.option(
+    "--from",
+    "origin",
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Ask a model about a cell of this run or bundle, too, by its profile.",
+)
+@workload_option
+@click.option(
+    "--cell",
+    "cell_name",
+    default="",
+    metavar="CELL",
+    help="The cell, as tables call it, or the first characters of its id (default: the largest).",
+)
+@results_option
 @json_option
-def check_own(path: str, as_json: bool) -> int:
+def check_own(
+    path: str,
+    origin: str | None,
+    workload: str | None,
+    cell_name: str,
+    results_dir: Path,
+    as_json: bool,
+) -> int:
     """
     Check a model or a workload of your own: a class in a file, such as ./mine.py:Mine.
 
-    A model is asked about a made-up profile; the check of a workload's output has to refuse wrong
-    ones.  What is missing is named with file and line: exit status 1.  From then on runs that name
-    this very file may have it run here.
+    A model is asked about a made-up profile, and with --from about a real cell; the check of a
+    workload's output has to refuse wrong ones.  What is missing is named with file and line: exit
+    status 1.  From then on runs that name this very file may have it run here.
 
     \b
     Example:
         harness check ./mine.py:Mine
+        harness check ./mine.py:Mine --from results/published/quick --workload terasort
         harness check ./mean.py:WordMean --json
     """
     from harness.base.records.trial import WorkloadSpec
     from harness.base.units import MIB
+    from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.contract import model_complaints, own_workload_complaints
     from harness.core.evaluate.own_code import is_own_model, own_workload, read_own
     from harness.core.evaluate.own_model import OwnModel
 
     code = read_own(path)
-    if is_own_model(code):
+    is_model = is_own_model(code)
+    if (workload or cell_name) and not origin:
+        raise click.UsageError("--workload and --cell are of a run: --from RUN")
+    if origin and not is_model:
+        raise click.UsageError(f"--from RUN is for a model, and {code.name} is a workload")
+    tried = None
+    if is_model:
         noun = "model"
         model = OwnModel(code)
         complaints = [*model_complaints(model)]
+        if origin:
+            evaluation = open_evaluation(origin, results_dir)
+            tried = tried_on(model, basis_of_run(evaluation, workload or "", cell_name))
+            complaints += tried.complaints
         if model.printed:
             show(Note(model.printed))
     else:
         noun = "workload"
-        workload = own_workload(code.code)
+        workload_made = own_workload(code.code)
         spec = WorkloadSpec(name=code.name, input_bytes=64 * MIB, code=code.code)
-        complaints = [*own_workload_complaints(workload, spec)]
+        complaints = [*own_workload_complaints(workload_made, spec)]
     answer = {"name": code.name, "kind": noun, "code": code.code, "complaints": complaints}
-    kept = f"the {noun} {code.name} keeps its contract"
-    present(answer, complaints or [kept], as_json=as_json)
+    lines = complaints or [f"the {noun} {code.name} keeps its contract"]
+    if tried is not None:
+        answer["tried"] = tried.document()
+        lines = [*lines, tried.says]
+    present(answer, lines, as_json=as_json)
     return int(bool(complaints))
+
+
+class Tried(NamedTuple):
+    """What a model predicts of a real cell, which the *note* names, and the *complaints* of it."""
+
+    note: str
+    prediction: Prediction
+    complaints: Sequence[str]
+
+    @property
+    def says(self) -> str:
+        """The same in one sentence."""
+        body_s = self.prediction.body_s
+        job_s = self.prediction.job_s
+        if body_s is None and job_s is None:
+            return f"of {self.note}, it has no answer"
+        body = "" if body_s is None else f"a body of {seconds(body_s)}"
+        job = "" if job_s is None else f"a job of {seconds(job_s)}"
+        if self.prediction.frame_s is not None:
+            job += f" with the frame that it is lent, {seconds(self.prediction.frame_s)}"
+        return f"of {self.note}, it says {' and '.join(filter(None, (body, job)))}"
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON has it."""
+        names = ("cell", "body_s", "frame_s", "job_s", "not_applicable", "warnings")
+        return {name: getattr(self.prediction, name) for name in names} | {"note": self.note}
+
+
+def tried_on(model: Model, basis: Basis) -> Tried:
+    """Ask *model* about the cell of *basis*, by its profile; show what it warns of."""
+    from harness.core.evaluate.contract import cell_complaints
+
+    prediction, complaints = cell_complaints(model, basis.profile, basis.resolved)
+    for warning in prediction.warnings:
+        show(Note(f"warning: {warning}"))
+    return Tried(basis.note, prediction, complaints)
 
 
 @command("net")

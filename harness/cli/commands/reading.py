@@ -18,11 +18,12 @@ from harness.cli.commands.table import TableFile, shown_table
 from harness.cli.console import completion
 from harness.cli.console.command import command
 from harness.cli.console.options import (
+    added_option,
     choice_option,
     chosen_results,
     folder_option,
     json_option,
-    model_option,
+    models_option,
     open_evaluation,
     open_session,
     run_argument,
@@ -106,7 +107,8 @@ question_option = click.option(
 
 @command("predict")
 @partial(run_argument, open_source=partial(open_evaluation, asks=True))
-@model_option(help="A model, in the place of the run's; repeatable.")
+@added_option(help="A model beside the run's; repeatable.")
+@models_option(help="Models in the place of the run's; repeatable.")
 @click.option(
     "--profile-on",
     multiple=True,
@@ -118,14 +120,14 @@ question_option = click.option(
     "origin",
     metavar="RUN",
     shell_complete=completion.runs,
-    help="Take the profiles of this run...",
+    help="Take the profiles of this run.",
 )
 @click.option(
     "--hardware",
     nargs=2,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="A B",
-    help="...which ran on the machine of A, for that of B (harness calibrate).",
+    help="With --from: that ran on the machine of A, this one is B (harness calibrate).",
 )
 @click.option("--strict", is_flag=True, help="Refuse costs that were measured on another machine.")
 @question_option
@@ -133,6 +135,7 @@ question_option = click.option(
 def predict(
     evaluation: Evaluation,
     models: tuple[str, ...],
+    added: tuple[str, ...],
     profile_on: tuple[str, ...],
     origin: str | None,
     hardware: tuple[Path, Path] | None,
@@ -150,29 +153,40 @@ def predict(
     \b
     Example:
         harness predict experiments/quick.yaml
-        harness predict results/quick/20261121T032309Z-4f26 --model whatif,ernest
+        harness predict results/quick/20261121T032309Z-4f26 --model ./mine.py:Mine
+        harness predict 20261121T0323 --models whatif,ernest
         harness predict 20261121T0323 --profile-on 'input=16 MiB,48 MiB' --json
+        harness predict 20261122T0411 --from 20261121T0323
         harness predict 20261122T0411 --from 20261121T0323 --hardware plain.json slow.json
     """
     from harness.cli.console.asked import asked_anew
+    from harness.core.run.asking import is_lent_alike
 
     run = evaluation.run
     experiment = evaluation.experiment
-    if models or profile_on:
-        experiment = asked_anew(run, ",".join(models), profile_on)
+    if models or added or profile_on:
+        experiment = asked_anew(run, ",".join(models), profile_on, added)
     if question is not None:
         asked = replace(evaluation, experiment=experiment)
         experiment = asked_of(asked, question).experiment
     profiles = None
     says = ""
-    if bool(origin) != bool(hardware):
-        raise click.UsageError("--from RUN and --hardware A B go together")
+    if is_lent_alike(experiment.predict, evaluation.experiment.predict):
+        profiles = evaluation.borrowed or None
+    if hardware and not origin:
+        raise click.UsageError("--hardware A B is for the profiles of another run: --from RUN")
+    if origin and profile_on:
+        raise click.UsageError("--from RUN and --profile-on exclude each other")
     if origin and hardware:
         experiment, profiles, says = _moved(evaluation, experiment, origin, hardware, strict=strict)
+    elif origin:
+        experiment, profiles = _lent(evaluation, experiment, origin)
     if run.seal.exists() or experiment.predict != run.experiment().predict:
         answer = analysed(run, experiment, profiles)
     else:
         with run.lock():
+            for lent in evaluation.borrowed.values():
+                run.write_profile(lent)
             answer = Predicted(evaluation.predict())
     if says:
         here = answer.verdict or "how far off they are here is not known: nothing was scored here"
@@ -243,6 +257,20 @@ def _remarks(predictions: Sequence[Prediction]) -> Iterator[Note]:
         yield Note(f"{model} is not applicable: {reason}")
     for warning in model_warnings(predictions, own_models):
         yield Note(f"warning: {warning}")
+
+
+def _lent(
+    evaluation: Evaluation, experiment: Experiment, origin: str
+) -> tuple[Experiment, dict[str, Profile]]:
+    """*experiment* without profiling cells, and the profiles of another run as they are."""
+    from harness.core.run.asking import lent_profiles
+
+    lender = open_evaluation(origin, chosen_results()).run
+    workloads = {cell.workload.name for cell in evaluation.cells.values()}
+    profiles = lent_profiles(lender, workloads.difference(experiment.nightly.controls))
+    changes = {"source": lender.id, "hardware": (), "profile_on": {}}
+    predict = experiment.predict.model_copy(update=changes)
+    return experiment.model_copy(update={"predict": predict}), profiles
 
 
 def _moved(

@@ -146,22 +146,20 @@ def run_all(session: Session, runs: int, as_json: bool, **options: Any) -> None:
         failed = _run_several(session, runs, options, as_json=as_json)
     else:
         measured_run, failed = measure(session, **options)
-        report_file, document = _concluded(measured_run)
+        report_file, document = _concluded(session, measured_run)
         present(document, as_json=as_json)
         show(Note(f"report: {report_file}"))
     if failed:
         raise SystemExit(6)
 
 
-def _concluded(measured_run: Run) -> tuple[Path, Document]:
+def _concluded(session: Session, measured_run: Run) -> tuple[Path, Document]:
     """Score a run that was measured, and write its report: the file, and what stands in it."""
     from harness.core.evaluate.flow import Evaluation
 
     evaluation = Evaluation.of(measured_run)
     with measured_run.lock():
-        if not measured_run.seal.exists():  # where the order is blind, measuring has done it
-            evaluation.profile()
-            evaluation.predict()
+        session.seal(measured_run)  # where the order is blind, measuring has done it
         evaluation.score()
         paths, document = evaluation.report()
     return paths[0], document
@@ -192,7 +190,7 @@ def _run_several(
             show(Note(f"{head}: {measured_run.path} is there"))
         all_runs.append(measured_run)
         if ended is None or not measured_run.is_scored:
-            report_file, _ = _concluded(measured_run)
+            report_file, _ = _concluded(one_session, measured_run)
             show(Note(f"report: {report_file}"))
     quantity, models = over_runs([measured_run.read_scores() for measured_run in all_runs])
     says = says_over_runs(quantity, models, [measured_run.id for measured_run in all_runs])

@@ -12,7 +12,7 @@ from harness.base.records.trial import Code
 from harness.core.evaluate.own_code import OwnCode, kept_own, read_own
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.model import Experiment, Predict
-from harness.core.run.asking import with_models
+from harness.core.run.asking import beside, with_models
 from harness.core.run.preflight import known_names
 from harness.core.store import Run
 from harness.core.store.run import EXPERIMENT
@@ -22,13 +22,19 @@ from harness.core.store.run import EXPERIMENT
 _OF_TRANSFERS = ("predict.from=", "predict.hardware=")
 
 
-def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
+def asked_anew(
+    run: Run, models: str, profile_on: Sequence[str], added: Sequence[str] = ()
+) -> Experiment:
     """
     The experiment of *run* with other *models* and *profile_on*, as options write them.
 
-    Checked as a file with these values: `SpecError` has all that is wrong.
+    The models *added* are asked beside those.  Checked as a file with these values: `SpecError` has
+    all that is wrong.
     """
     experiment = run.experiment()
+    if added:
+        asked = models.split(",") if models else beside(experiment, added)
+        models = ",".join(dict.fromkeys((*asked, *added)))
     if experiment.was_imported:  # no file has its cells
         if profile_on:
             what = "which jobs feed its profiles was fixed when the run was imported"
@@ -46,11 +52,12 @@ def asked_anew(run: Run, models: str, profile_on: Sequence[str]) -> Experiment:
     codes = experiment.predict.code | predict.code
     changes: dict[str, Any] = {
         "code": {name: code for name, code in codes.items() if name in predict.models},
-        "source": experiment.predict.source,
-        "hardware": experiment.predict.hardware,
+        "source": "",  # its own trials make the profiles, whoever lent them before
+        "hardware": (),
     }
     if not profile_on:
-        changes["profile_on"] = experiment.predict.profile_on
+        for name in ("profile_on", "source", "hardware"):
+            changes[name] = getattr(experiment.predict, name)
     predict = predict.model_copy(update=changes)
     return experiment.model_copy(update={"predict": predict})
 

@@ -1,7 +1,8 @@
 """
 Options and arguments that commands share, and how a command is given the run that one names.
 
-One name is for one thing everywhere: ``--model`` and ``--workload`` repeatable, ``-o`` for what is
+One name is for one thing everywhere: ``--model`` and ``--workload`` repeatable, ``--models`` for
+those that stand in the place of a run's, ``-o`` for what is
 written, ``--set`` for keys of the experiment, ``--setting`` for those of a job, ``--from`` for the
 run whose profiles are taken.
 """
@@ -83,6 +84,12 @@ def _names(
 _names_option = partial(click.option, multiple=True, callback=_names)
 model_option = partial(
     _names_option, "--model", "models", metavar="MODEL", shell_complete=completion.models
+)
+models_option = partial(
+    _names_option, "--models", "models", metavar="MODEL,...", shell_complete=completion.models
+)
+added_option = partial(
+    _names_option, "--model", "added", metavar="MODEL", shell_complete=completion.models
 )
 workloads_option = partial(
     _names_option,
@@ -174,7 +181,7 @@ def open_evaluation(
         evaluation = open_session(name, results_dir, overrides).evaluation(asks=asks)
     elif overrides:
         what = f"{name} is a stored run, and --set changes an experiment file"
-        fix = "harness predict RUN --model A,B --profile-on KEY=VALUE asks anew"
+        fix = "harness predict RUN --models A,B --profile-on KEY=VALUE asks anew"
         raise SpecError(what, where="--set", fix=fix)
     else:
         evaluation = Evaluation.of(Store(results_dir).find(name))

@@ -7,11 +7,12 @@ from contextlib import suppress
 from statistics import fmean
 from typing import NamedTuple
 
+from harness.base.documents.wording import count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
 from harness.base.records.score import ScoreBook
 from harness.base.records.trial import Cell
-from harness.base.text import did_you_mean
+from harness.base.text import did_you_mean, excerpt
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.judge import Judge, judges_of
 from harness.core.evaluate.stored import StoredTrials
@@ -42,14 +43,23 @@ class Basis(NamedTuple):
         return self.judges.get(model, Judge(model))
 
 
-def basis_of_run(trials: StoredTrials, workload: str) -> Basis:
-    """What a run knows of *workload*, or of its only one; the base is its largest scored cell."""
+def basis_of_run(trials: StoredTrials, workload: str, cell_name: str = "") -> Basis:
+    """
+    What a run knows of *workload*, or of its only one; the base is its largest scored cell.
+
+    Or it is the cell of that *cell_name*: `chosen_cell`.
+    """
     run = trials.run
-    profile = chosen_profile(run, workload)
-    scored = {trial.cell.id for trial in trials.plan if not trial.profiling}
-    cells = [cell for cell in trials.resolved.values() if cell.spec.name == profile.workload]
-    base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
-    note = f"{trials.labels[base.id]}, the largest cell that the run scores"
+    if cell_name:
+        base = chosen_cell(trials, workload, cell_name)
+        profile = chosen_profile(run, base.spec.name)
+        note = trials.labels[base.id]
+    else:
+        profile = chosen_profile(run, workload)
+        scored = {trial.cell.id for trial in trials.plan if not trial.profiling}
+        cells = [cell for cell in trials.resolved.values() if cell.spec.name == profile.workload]
+        base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
+        note = f"{trials.labels[base.id]}, the largest cell that the run scores"
     scores = ScoreBook()
     with suppress(DataError):  # it was not scored
         scores = run.read_scores()
@@ -57,6 +67,28 @@ def basis_of_run(trials: StoredTrials, workload: str) -> Basis:
         note += f", measured: {fmean(times_s):.3g} s"
     judges = judges_of(scores, profile.workload)
     return Basis(base, note, profile, trials.resolved, judges)
+
+
+def chosen_cell(trials: StoredTrials, workload: str, name: str) -> ResolvedCell:
+    """
+    Give the cell *name* of the run, of *workload* if that is given.
+
+    A name is what tables call the cell, or the first characters of its id; `SpecError`: it is that
+    of none, or of several.
+    """
+    labels = {
+        cell_id: label
+        for cell_id, label in trials.labels.items()
+        if workload in ("", trials.resolved[cell_id].spec.name)
+    }
+    found = [cell_id for cell_id, label in labels.items() if label == name]
+    found = found or [cell_id for cell_id in labels if cell_id.startswith(name)]
+    if len(found) == 1:
+        return trials.resolved[found[0]]
+    what = f"{count(len(found), 'cell')} of the run begin with '{excerpt(name)}'"
+    if not found:
+        what = f"no cell of the run is called '{excerpt(name)}'"
+    raise SpecError(what, where="--cell", fix=did_you_mean(name, [*labels.values()]))
 
 
 def chosen_profile(run: Run, workload: str) -> Profile:

@@ -20,7 +20,8 @@ from harness.base.records.statistics import Kind, rows_of
 from harness.base.records.trial import WorkloadSpec
 from harness.base.units import MIB
 from harness.clusters.workloads.base import INPUT_TOLERANCE, Workload
-from harness.clusters.workloads.resolved import ModelInputs
+from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
+from harness.core.evaluate.predict import predict_cell
 from harness.models import Model
 
 _IN = "hdfs://m/in"
@@ -97,6 +98,19 @@ def model_complaints(model: Model) -> Iterator[str]:
             yield "twice the input takes less time"
     except HarnessError as error:
         yield error.what
+
+
+def cell_complaints(
+    model: Model, profile: Profile, cell: ResolvedCell
+) -> tuple[Prediction, list[str]]:
+    """What *model* predicts of a real *cell* by a real *profile*, and what is wrong with that."""
+    prediction = predict_cell(model, cell, {profile.workload: profile})
+    try:
+        answers = [times_of(model.predict(profile, *cell.model_inputs)) for _ in range(2)]
+        complaints = [*answer_complaints(answers[:1], answers[1:])]
+    except HarnessError as error:
+        complaints = [error.what]
+    return prediction, complaints or [f"no {name} is known" for name in prediction.not_applicable]
 
 
 class Times(NamedTuple):

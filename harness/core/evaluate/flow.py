@@ -17,7 +17,7 @@ from harness.base.records.trial import TrialRecord
 from harness.base.records.vet import VetBook
 from harness.core.evaluate.measurements import measure_trials
 from harness.core.evaluate.reporting import report_data, report_document, vet_trials, write_report
-from harness.core.evaluate.steps import predict_run, profile_run, score_run
+from harness.core.evaluate.steps import asked_question, predict_run, profile_run, score_run
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.reports.data import ReportData
 
@@ -40,7 +40,15 @@ class Evaluation(StoredTrials):
         *stored* measurements count as they are, the others are made from traces.  *strict*:
         `EvidenceError` refuses a run that is not blind.
         """
-        return score_run(self, stored, strict=strict)
+        score_book = score_run(self, stored, strict=strict)
+        question, asked = asked_question(self)
+        if question.moved_since:
+            from harness.core.evaluate.moved import answer_moved  # which opens the other run
+
+            found = answer_moved(self.run, question, asked)
+            score_book = score_book.model_copy(update={"answer": found})
+            self.run.write_scores(score_book)
+        return score_book
 
     def report(self, folder: Path | None = None) -> tuple[list[Path], Document]:
         """Write the report in every format, into *folder* if given; and give it, path and text."""

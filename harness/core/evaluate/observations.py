@@ -39,6 +39,7 @@ from harness.base.records.vet import SUBPHASES, JobVet, RepeatsTest, TaskUnits, 
 from harness.base.text import excerpt
 from harness.clusters.workloads.base import INPUT_TOLERANCE
 from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.evaluate.machines import sampled_machines
 from harness.core.reports.data import JobTaskTimes
 from harness.core.reports.sections.task_times import task_parts
 from harness.core.store import RawLogs, Run
@@ -306,7 +307,15 @@ def observe(
     """
     config, _, _ = cell.model_inputs
     task_times = task_times_of(run, record, jobs, is_compressed=config.map_output_compressed)
-    return observe_jobs(record.trial, cell, jobs, rate, task_times)
+    observations = observe_jobs(record.trial, cell, jobs, rate, task_times)
+    if not record.trial.profiling:
+        return observations
+    raw = run.raw(record.trial.id)
+    machines, used_s = sampled_machines(raw, run.read_manifest(), record, jobs)
+    return [
+        replace(observation, machines=machines, cluster_cpu_s=cluster_cpu_s)
+        for observation, cluster_cpu_s in zip(observations, used_s, strict=True)
+    ]
 
 
 def observe_jobs(

@@ -293,7 +293,11 @@ def inputs_of_profiled(job: ProfiledJob) -> ModelInputs:
         for kind in ("map", "reduce")
     }
     cluster = Cluster(
-        num_nodes=job.num_nodes, map_slots=job.map_slots, reduce_slots=job.reduce_slots, **slots
+        num_nodes=job.num_nodes,
+        map_slots=job.map_slots,
+        reduce_slots=job.reduce_slots,
+        nodes=job.nodes,
+        **slots,
     )
     job_input = JobInput(
         input_bytes=job.input_bytes,

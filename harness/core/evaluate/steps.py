@@ -18,6 +18,7 @@ from harness.base.records.question import Asked, Question
 from harness.base.records.score import Measurement, ScoreBook
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.base.stats.sequential import LOOK_ERROR
+from harness.base.text import excerpt
 from harness.clusters.monitor.rates import rate_statistics
 from harness.core.evaluate.measurements import measure_trials
 from harness.core.evaluate.own_code import kept_own
@@ -42,6 +43,10 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
     for record in trials.done.values():
         if record.trial.profiling:
             observations[record.trial.cell.workload.name] += trials.observe(record)
+    if not observations and trials.experiment.predict.source:
+        what = f"its profiles are those of run {excerpt(trials.experiment.predict.source)}"
+        fix = "harness predict FILE takes them over, and --from RUN those of another"
+        raise DataError(what, where=str(trials.run.path), fix=fix)
     if not observations:
         what = "no profiling trial has succeeded"
         fix = "run the experiment first (harness run), or read the failed trials' reasons"

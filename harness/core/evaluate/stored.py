@@ -12,6 +12,7 @@ from typing import Self
 
 from harness.base.errors import DataError
 from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import Cell, Trial, TrialRecord
@@ -31,13 +32,15 @@ class StoredTrials:
     """
     The trials of a *run*, by its *plan*, for an *experiment*: its own, or one asked of it later.
 
-    *rates* are those of the speed probe that were read, by trial.
+    *rates* are those of the speed probe that were read, by trial.  *borrowed* are the profiles that
+    are asked for of another run, by workload, where the run does not keep them.
     """
 
     run: Run
     experiment: Experiment
     plan: Sequence[Trial]
     rates: dict[str, float | None] = field(default_factory=dict)
+    borrowed: Mapping[str, Profile] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: Run) -> Self:

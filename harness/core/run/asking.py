@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from harness.base.documents.document import Document
+from harness.base.errors import DataError
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Trial
+from harness.base.text import excerpt
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.own_code import read_own_models
@@ -25,7 +27,8 @@ def with_models(experiment: Experiment, names: Sequence[str]) -> Experiment:
     """
     names = [present_name(name) for name in names]
     own_code = read_own_models(names)
-    require_models([name for name in names if name not in own_code], "models")
+    known = own_code.keys() | experiment.predict.code.keys()
+    require_models([name for name in names if name not in known], "models")
     model_names = [own_code[name].name if name in own_code else name for name in names]
     code = {own_class.name: own_class.code for own_class in own_code.values()}
     changes = {
@@ -50,15 +53,17 @@ def analyse(
     """
     Ask *experiment* of what *run* measured; give the answer, sealed and scored, and its report.
 
-    Its *profiles* are those of the profiling trials, unless they are given; of a run that was
-    published without traces those that it has.  When the block ends it is among the run's analyses;
-    nothing is left where it fails.
+    Its *profiles* are those of the profiling trials, unless they are given; where they are another
+    run's, and of a run that was published without traces, those that it has.  When the block ends
+    it is among the run's analyses; nothing is left where it fails.
     """
     plan = [with_use(trial, experiment.predict) for trial in run.measured.read_plan()]
     experiment = with_present_names(experiment)
     with new_analysis(run, experiment, plan, __version__) as analysis:
         evaluation = Evaluation.of(analysis)
-        if profiles is None and not evaluation.has_traces:
+        if profiles is None and experiment.predict.source:
+            profiles = borrowed_profiles(run, experiment.predict)
+        elif profiles is None and not evaluation.has_traces:
             profiles = published_profiles(run.measured, plan)
         for profile in (profiles or {}).values():
             analysis.write_profile(profile)
@@ -68,6 +73,43 @@ def analyse(
         evaluation.score()
         _, document = evaluation.report()
         yield evaluation, document
+
+
+def beside(experiment: Experiment, added: Sequence[str]) -> list[str]:
+    """Names of the models of *experiment*, and those *added*: a file of the user's as it is now."""
+    read_now = {own_class.name for own_class in read_own_models(added).values()}
+    replaced = read_now & experiment.predict.code.keys()
+    return [*(name for name in experiment.predict.models if name not in replaced), *added]
+
+
+def is_lent_alike(predict: Predict, other: Predict) -> bool:
+    """Whether both take the profiles of one run, for one machine, or neither those of another."""
+    return (predict.source, predict.hardware) == (other.source, other.hardware)
+
+
+def borrowed_profiles(run: Run, predict: Predict) -> Mapping[str, Profile]:
+    """
+    Profiles that *run* took from another run, as it keeps them; it was asked to *predict* by them.
+
+    `DataError`: it keeps none, or has taken them from another run.
+    """
+    asked = run.experiment().predict
+    profiles = run.read_profiles() if is_lent_alike(asked, predict) else {}
+    if not profiles:
+        what = f"this run does not keep the profiles of run {excerpt(predict.source)}"
+        fix = f"harness predict {run.id} --from RUN takes those of a run that you name"
+        raise DataError(what, where=str(run.path), fix=fix)
+    return profiles
+
+
+def lent_profiles(lender: Run, workloads: Iterable[str]) -> dict[str, Profile]:
+    """Profiles by workload of the *lender*; `DataError` where it has none of one of *workloads*."""
+    profiles = lender.read_profiles()
+    if lacking := set(workloads).difference(profiles):
+        what = f"it has no profile of {', '.join(sorted(lacking))}"
+        fix = "name a run that profiled all workloads: predict.from, or --from"
+        raise DataError(what, where=str(lender.path), fix=fix)
+    return profiles
 
 
 def published_profiles(run: Run, plan: Sequence[Trial]) -> dict[str, Profile] | None:

@@ -28,7 +28,7 @@ def reproduce(
 
     Ends before the first stage of which *run* has nothing; `EvidenceError`: it was tampered with.
     *is_lean*: what comes before all that the run has is taken as it is stored, as in a bundle; so
-    it is of a run that was published.
+    it is of a run that was published.  So are profiles of another run.
     """
     run.check_evidence()
     if run.seal.exists():
@@ -45,7 +45,10 @@ def reproduce(
     if not has_logs and not has_traces:
         first = max(first, stages.index("predictions"))
     measurements = () if has_traces else run.read_scores().measurements
-    remade_run = run.link_to(folder, stages[:first])
+    made = stages[first:]
+    if experiment.predict.source:
+        made = [stage for stage in made if stage != "profiles"]
+    remade_run = run.link_to(folder, [stage for stage in stages if stage not in made])
     evaluation = Evaluation(remade_run, experiment, plan)
     make: dict[str, Callable[[], object]] = {
         "trace": lambda: remake_all_traces(remade_run),
@@ -53,7 +56,7 @@ def reproduce(
         "predictions": evaluation.predict,
         "scores": lambda: evaluation.score(measurements),
     }
-    for stage in stages[first:]:
+    for stage in made:
         if next(run.opener.glob(STAGES[stage]), None) is None:
             break
         make[stage]()

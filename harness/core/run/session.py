@@ -28,9 +28,10 @@ from harness.clusters.monitor.probe import probe_jar
 from harness.clusters.monitor.rates import are_rates_required
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.grid import expand, order
-from harness.core.experiment.model import Experiment
+from harness.core.experiment.model import Experiment, Predict
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
+from harness.core.run.asking import is_lent_alike, lent_profiles
 from harness.core.run.decides import decision_document, decision_of, require_decisive
 from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
@@ -47,6 +48,8 @@ from harness.core.store.traces import remake_missing_traces
 
 _MOST_RUNS = 20  # of which times are read for an estimate
 _MOST_DIFFERENCES = 3  # between two experiments, in an error
+# Keys of `predict`, as users write them, by their fields.
+_ASKED = {name: name for name in ("models", "code", "profile_on", "hardware")} | {"source": "from"}
 
 MoreTrials = Callable[[Run], list[Trial]]
 # Profiles by workload of a run, for cells on the machine of the second of two files of costs.
@@ -75,10 +78,27 @@ class Session:
         """The file, whose experiment is read when it is asked for."""
         return ExperimentFile(self.text, self.source, self.overrides, self.console)
 
-    @property
+    @cached_property
     def experiment(self) -> Experiment:
-        """The experiment, with the tracing that its provider gives; `SpecError` has all errors."""
-        return self.file.experiment
+        """
+        The experiment, with the tracing that its provider gives; `SpecError` has all errors.
+
+        The run that lends its profiles, if it is there, is named by its id, whatever the file's
+        word for it is: that may mean another run tomorrow.
+        """
+        experiment = self.file.experiment
+        if self._lender is None:
+            return experiment
+        predict = experiment.predict.model_copy(update={"source": self._lender.id})
+        return experiment.model_copy(update={"predict": predict})
+
+    @cached_property
+    def _lender(self) -> Run | None:
+        """The run whose profiles the file asks for, if it does and that is there."""
+        source = self.file.experiment.predict.source
+        with suppress(HarnessError):
+            return Store(self.results_dir).find(source) if source else None
+        return None
 
     @cached_property
     def home(self) -> HadoopHome:
@@ -111,14 +131,11 @@ class Session:
         predict = self.experiment.predict
         if self.profiles or not predict.source:
             return self.profiles
-        source = Store(self.results_dir).find(predict.source)
-        profiles: Mapping[str, Profile] = source.read_profiles()
+        source = self._lender or Store(self.results_dir).find(predict.source)
         cells = expand(self.experiment)
         workloads = {cell.workload.name for cell in cells}
-        if lacking := workloads.difference(profiles, self.experiment.nightly.controls):
-            what = f"it has no profile of {', '.join(sorted(lacking))}"
-            fix = "name a run that profiled all workloads: predict.from"
-            raise DataError(what, where=str(source.path), fix=fix)
+        asked = workloads.difference(self.experiment.nightly.controls)
+        profiles: Mapping[str, Profile] = lent_profiles(source, asked)
         if paths := [Path(self.source).parent / path for path in predict.hardware]:
             if self.transfer is None:
                 raise SpecError("nothing here takes profiles elsewhere", where="predict.hardware")
@@ -132,7 +149,13 @@ class Session:
         return Preflight(self.experiment, cells, self.source, lambda: self.home, self.console)
 
     def decision(self) -> Decision | None:
-        """What the design can decide; `None` where no models are compared."""
+        """
+        What the design can decide; `None` where no models are compared.
+
+        `DataError`: the question is about a run that is not there.
+        """
+        if self.experiment.question.moved_since:
+            Store(self.results_dir).find(self.experiment.question.moved_since)
         return decision_of(self.experiment, expand(self.experiment), Store(self.results_dir))
 
     def plan(self) -> dict[str, Any]:
@@ -282,7 +305,9 @@ class Session:
             run.update_manifest(experiment=experiment.model_dump(mode="json"))
             return experiment
         sealed_experiment = run.experiment()
-        if sealed_experiment != experiment:
+        sealed_predict = sealed_experiment.predict
+        wanted = experiment.model_copy(update={"predict": sealed_predict})
+        if sealed_experiment != wanted or not self._asks(sealed_predict):
             fix = f"harness predict {self.source} asks others of it when it is measured"
             self.console.say(f"the run keeps the models that it has predicted: {fix}")
         return sealed_experiment
@@ -338,16 +363,35 @@ class Session:
                 raise self._asked_otherwise_error(newest)
             run = run or newest
         evaluation = Evaluation.of(run)
-        predict = wanted.predict if asks else evaluation.experiment.predict
+        predict = evaluation.experiment.predict
+        if asks and not self._asks(predict):
+            predict = wanted.predict
         changes = {"question": wanted.question, "predict": predict}
-        return replace(evaluation, experiment=evaluation.experiment.model_copy(update=changes))
+        is_kept = run.seal.exists() and is_lent_alike(evaluation.experiment.predict, predict)
+        return replace(
+            evaluation,
+            experiment=evaluation.experiment.model_copy(update=changes),
+            borrowed=self.borrowed if asks and not is_kept else {},
+        )
 
     def _answer_of(self, run: Run) -> Run | None:
         """Give the newest analysis of *run*, or the run, that was asked what the file asks."""
         for answer in (*reversed(run.analyses()), run):
-            if answer.experiment().predict == self.experiment.predict:
+            if self._asks(answer.experiment().predict):
                 return answer
         return None
+
+    def _asks(self, stored: Predict) -> bool:
+        """
+        Whether the file asks what was asked as *stored*.
+
+        The run that lends its profiles may stand there under the file's word for it, as older
+        harnesses stored it; where it is gone, none but that which is stored can be meant.
+        """
+        wanted = self.experiment.predict
+        if self._lender is None and wanted.source and stored.source:
+            wanted = wanted.model_copy(update={"source": stored.source})
+        return stored in (wanted, self.file.experiment.predict)
 
     def _asked_otherwise_error(self, run: Run) -> DataError:
         """Make the error for a *run* that was asked other models than the file's."""
@@ -355,8 +399,8 @@ class Session:
         wanted = self.experiment.predict
         names = [
             name
-            for name in ("models", "code", "profile_on")
-            if getattr(asked, name) != getattr(wanted, name)
+            for field, name in _ASKED.items()
+            if getattr(asked, field) != getattr(wanted, field)
         ]
         what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
         words = ["harness", "predict", self.source]

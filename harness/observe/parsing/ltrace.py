@@ -35,6 +35,8 @@ CHUNK = 32768
 SLOT = 48
 _MAGIC = b"LTRACE01"
 _HEADER = Struct("<8siiqqqqiiii")
+_PROCESS_CPU = Struct("<2q")  # milliseconds at main and at the end, 0: not read
+_PROCESS_CPU_AT = 192
 _SUMS = Struct("<32q")
 _HISTOGRAM = Struct("<64q")
 _OWNER = Struct("<ii40s")
@@ -141,6 +143,7 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
     process_start_s = header.process_ms / 1e3
     if not 0 <= process_start_s <= _LATEST_S:
         raise _recording_error("an impossible time", source)
+    cpu_at_main_s, cpu_at_end_s = _process_cpu(recording, source)
     return TaskSpans(
         attempt_id=attempt.decode("ascii"),
         state=_STATES[header.state],
@@ -151,7 +154,19 @@ def read_ltrace(chunks: Iterable[bytes], source: str) -> TaskSpans:
         unit_records=header.unit_records,
         loop=_record_loop(recording, source),
         spans=tuple(_spans(recording, header, source)),
+        cpu_at_main_s=cpu_at_main_s,
+        cpu_at_end_s=cpu_at_end_s,
     )
+
+
+def _process_cpu(recording: bytes, source: str) -> tuple[float | None, float | None]:
+    """Processor seconds of the process at main and at its end, `None` where nobody read them."""
+    at_main_ms, at_end_ms = _PROCESS_CPU.unpack_from(recording, _PROCESS_CPU_AT)
+    longest_ms = _LONGEST_NS // 1_000_000
+    is_possible = 0 <= at_main_ms <= longest_ms and 0 <= at_end_ms <= longest_ms
+    if not is_possible or (at_end_ms and at_end_ms < at_main_ms):
+        raise _recording_error("processor time that no process has used", source)
+    return at_main_ms / 1e3 or None, at_end_ms / 1e3 or None
 
 
 def _recording_error(what: str, source: str) -> ParseError:

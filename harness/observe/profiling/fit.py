@@ -33,6 +33,7 @@ from harness.observe.profiling.frame import measure_frame, profiled_jobs
 from harness.observe.profiling.gpu import gpu_statistics
 from harness.observe.profiling.jobs import Observation
 from harness.observe.profiling.phases import PhaseRow, phase_rows
+from harness.observe.profiling.processes import process_statistics, starts_at_once
 from harness.observe.profiling.task_statistics import network_statistics, task_statistics
 
 JOBS_PER_TRIAL = "jobs_per_trial"
@@ -98,6 +99,7 @@ def fit_profile(
         | jobs_per_trial(observations)
         | task_statistics(succeeded, speed)
         | network_statistics(succeeded, speed)
+        | process_statistics(succeeded, speed)
         | gpu_statistics(succeeded, speed, warnings)
         | dict(machine or {}),
         costs=costs,
@@ -108,6 +110,7 @@ def fit_profile(
         speed=speed,
         trials=tuple(dict.fromkeys(job.trial.id for job in succeeded)),
         jobs=jobs,
+        starts=starts_at_once(succeeded, speed),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

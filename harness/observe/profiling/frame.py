@@ -20,10 +20,12 @@ from harness.models.whatif.inputs import SIDES, side_costs
 from harness.observe.profiling.body import copies_of, task_ends
 from harness.observe.profiling.jobs import Observation, map_slowdown
 from harness.observe.profiling.measured import measured
+from harness.observe.profiling.processes import outside_cpu_s, task_cpu_s
 
 # By the kind of a task: parts of the frame that are start and end of its JVM.
 _STARTS = {"map": "map_start_s", "reduce": "reduce_start_s"}
 _ENDS = {"map": "map_end_s", "reduce": "reduce_end_s"}
+_CPU = ("task_cpu_s", "outside_cpu_s")
 # Start and end of a JVM take at most this share of the shortest task of their kind, where they are
 # fitted: a fit knows no bound, and what it takes too much for them no task has left to work in.
 _MOST_OF_TASK = 0.9
@@ -212,7 +214,9 @@ def profiled_jobs(
             if (times_s.get(name) or 0.0) <= 0:
                 times_s[name] = None
         times_s["map_slowdown_s"] = map_slowdown(job_trace, cluster.map_slots)
-        names = ("job_s", "body_s", "map_task_s", "reduce_task_s", "map_slowdown_s")
+        times_s["task_cpu_s"] = task_cpu_s(observation)
+        times_s["outside_cpu_s"] = outside_cpu_s(observation)
+        names = ("job_s", "body_s", "map_task_s", "reduce_task_s", "map_slowdown_s", *_CPU)
         jobs.append(
             ProfiledJob(
                 trial=observation.trial.id,
@@ -224,6 +228,8 @@ def profiled_jobs(
                 map_slots=cluster.map_slots,
                 reduce_slots=cluster.reduce_slots,
                 configuration=observation.config,
+                containers=len(job_trace.attempts),
+                nodes=cluster.nodes,
                 shuffle_bytes_total=math.fsum(
                     attempt.count("REDUCE_SHUFFLE_BYTES")
                     for attempt in job_trace.succeeded("reduce")

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.profile import SpeedCorrection
 from harness.base.records.tasks import MapTimes, ReduceTimes, Source
 from harness.base.records.trace import JobTrace, TaskAttempt
 from harness.base.records.trial import Trial
+
+
+class Machine(NamedTuple):
+    """A machine with *workers*, its *cores* and names of *nodes*; without names it has all."""
+
+    nodes: tuple[str, ...]
+    cores: float
+    workers: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +31,8 @@ class Observation:
     *task_times* come from spans and from logs; one attempt may stand there from both.
     *number* counts the jobs of the trial from 0; *planned_jobs* is how many its workload promises,
     `None`: as many as it takes.  HDFS keeps so many *output_copies* of what the job writes.
+    *machines* are those that were sampled meanwhile, and *cluster_cpu_s* the processor seconds of
+    all processes of the cluster and of its client there, `None` where one of them is not known.
     """
 
     trial: Trial
@@ -34,6 +45,15 @@ class Observation:
     number: int = 0
     planned_jobs: int | None = 1
     output_copies: int = 1
+    machines: tuple[Machine, ...] = ()
+    cluster_cpu_s: float | None = None
+
+    def machine_of(self, host: str) -> str:
+        """Name of the machine of a *host*: that of one of its nodes, or the host itself."""
+        for machine in self.machines:
+            if host in machine.nodes or not machine.nodes:
+                return machine.nodes[0] if machine.nodes else ""
+        return host
 
     def at_reference(self, seconds: float, speed: SpeedCorrection) -> float:
         """*seconds* of this job at reference speed; as measured where there is no probe."""

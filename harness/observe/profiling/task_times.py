@@ -28,9 +28,11 @@ distinguished.
 
 from __future__ import annotations
 
+import math
+
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from harness.base.errors import DataError
@@ -38,6 +40,7 @@ from harness.base.records.tasks import (
     Interval,
     MapTimes,
     MergeTimes,
+    ProcessCpu,
     RecordLoop,
     ReduceTimes,
     SegmentTimes,
@@ -76,9 +79,27 @@ def recorded_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes | Red
             fix = "set its node's clock right, then: harness all FILE --new"
             where = f"spans of {attempt.attempt_id} on {attempt.host}, span {place}"
             raise DataError(what, where=where, fix=fix)
+    times: MapTimes | ReduceTimes
     if attempt.kind == "map":
-        return recorded_map_times(recording, attempt)
-    return recorded_reduce_times(recording, attempt)
+        times = recorded_map_times(recording, attempt)
+    else:
+        times = recorded_reduce_times(recording, attempt)
+    return replace(times, process=process_cpu(recording))
+
+
+def process_cpu(recording: TaskSpans) -> ProcessCpu | None:
+    """Processor seconds of the task's process; `None` where it was killed, or nobody read them."""
+    boot_s = recording.cpu_at_main_s
+    total_s = recording.cpu_at_end_s
+    if boot_s is None or total_s is None:
+        return None
+    outermost_s = [span.cpu_s for span in recording.spans if span.parent < 0]
+    known_s = [cpu_s for cpu_s in outermost_s if cpu_s is not None]
+    helpers_s = None
+    if known_s and len(known_s) == len(outermost_s):
+        # The kernel counts a process in ticks of 10 ms, its threads exactly.
+        helpers_s = max(0.0, total_s - boot_s - math.fsum(known_s))
+    return ProcessCpu(boot_s, total_s, helpers_s)
 
 
 def recorded_map_times(recording: TaskSpans, attempt: TaskAttempt) -> MapTimes:

@@ -49,6 +49,7 @@ def _columns(record_type: type, *without: str) -> dict[str, Any]:
 
 _LOOP = _columns(RecordLoop)
 _TASK = {**_columns(TaskSpans, "loop", "spans"), **_LOOP}
+_LATER = ("cpu_at_main_s", "cpu_at_end_s")  # older recordings are without them
 _SPAN = {"attempt_id": str, "place": int, **_columns(Span)}
 _SEGMENT = {"attempt_id": str, **_columns(SegmentTimes)}
 _ATTEMPT = {"job_id": str, **_columns(TaskAttempt, "counters")}
@@ -298,7 +299,7 @@ def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
         return
     groups = groupby(read_table(opener, folder / "spans.parquet", _SPAN), itemgetter("attempt_id"))
     next_attempt, next_rows = next(groups, ("", iter(())))
-    for table_row in read_table(opener, folder / "tasks.parquet", _TASK):
+    for table_row in read_table(opener, folder / "tasks.parquet", _TASK, _LATER):
         task_spans: list[Span] = []
         if next_attempt == table_row["attempt_id"]:
             for span in next_rows:

@@ -35,6 +35,8 @@ final class SpanFile {
   private static final int TASK = 60;
   private static final int TASK_BYTES = 120;
   private static final int JVM_START = 184;
+  private static final int CPU_AT_MAIN = 192;
+  private static final int CPU_AT_END = 200;
   private static final int SUMS = 256;
   private static final int HISTOGRAM = 1024;
 
@@ -70,7 +72,9 @@ final class SpanFile {
     byte[] task = Settings.TASK.getBytes(StandardCharsets.US_ASCII);
     bytes.putInt(TASK, Math.min(task.length, TASK_BYTES));
     text(TASK + 4, task, TASK_BYTES);
-    bytes.putLong(PROCESS_START, Clocks.processStart());
+    String[] process = Clocks.process();
+    bytes.putLong(PROCESS_START, Clocks.processStart(process));
+    bytes.putLong(CPU_AT_MAIN, Clocks.processCpu(process));
     bytes.putLong(JVM_START, Clocks.jvmStart());
     long before = System.nanoTime();
     bytes.putLong(WALL, Clocks.wallMicros());
@@ -177,6 +181,7 @@ final class SpanFile {
   /** The recording is complete: the JVM ends. */
   synchronized void close() {
     if (bytes.getInt(STATE) == OPEN) {
+      bytes.putLong(CPU_AT_END, Clocks.processCpu(Clocks.process()));
       bytes.putInt(STATE, CLOSED);
     }
   }
