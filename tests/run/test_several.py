@@ -183,7 +183,9 @@ def test_a_call_makes_what_is_missing_and_scores_what_is_not(session, monkeypatc
     monkeypatch.setattr(steps, "measure", measure)
     monkeypatch.setattr(Run, "is_scored", property(lambda run: run.path == there[0].path))
     monkeypatch.setattr(
-        steps, "_concluded", lambda run: (books.setdefault(run.id, run.path / "report.html"), None)
+        steps,
+        "_concluded",
+        lambda _session, run: (books.setdefault(run.id, run.path / "report.html"), None),
     )
     monkeypatch.setattr(Run, "read_scores", lambda _run: scores(whatif=0.25))
     answers = []
