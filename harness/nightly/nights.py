@@ -12,12 +12,11 @@ from harness.base.documents.wording import by_number, count
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
-from harness.base.records.score import Measurement
+from harness.base.records.score import COMPARED, Measurement
 from harness.base.records.trace import TASK_COUNTER, joined
 from harness.base.records.trial import digest
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import Experiment
-from harness.core.scoring.comparisons import COMPARED
 from harness.core.scoring.score import LEVELS
 from harness.core.store.run import measured_part
 from harness.nightly.records import PROBE, Night, Point, Series

@@ -408,7 +408,7 @@ class TestAsked:
         """
         scores = [
             row
-            for speed in ("raw", "reference")
+            for speed in ("reference", "raw")
             for model, shares in (("a", NEAR), ("b", FAR))
             for row in rows(model, shares, speed=speed)
         ]
@@ -754,10 +754,10 @@ class TestCommonCells:
 
     def test_half_as_many_answers_are_enough(self):
         """
-        Two of four are ranked, one of four is not; of three, two are.
+        Three of six are ranked, two of six are not.
         """
-        four = {f"c{place}": None for place in range(4)}
-        models = {"a": four, "b": dict.fromkeys(("c0", "c1")), "c": dict.fromkeys(("c2",))}
+        six = [f"c{place}" for place in range(6)]
+        models = {"a": six, "b": six[:3], "c": six[:2]}
         scores = {
             model: {row.cell: row for row in rows(model, dict.fromkeys(cells, 1.1))}
             for model, cells in models.items()
@@ -765,8 +765,8 @@ class TestCommonCells:
 
         ranked, left_out = ranked_rows(scores)
         assert [*ranked] == ["a", "b"]
-        assert left_out == {"c": "it answers 1 of 4 cells"}
-        assert [score.cell for score in ranked["a"]] == ["c0", "c1"]
+        assert left_out == {"c": "it answers 2 of 6 cells"}
+        assert [score.cell for score in ranked["a"]] == ["c0", "c1", "c2"]
 
     def test_of_several_with_as_few_answers_the_last_by_name_goes(self):
         """

@@ -11,6 +11,8 @@ from pydantic import Field, model_validator
 from harness.base.records.question import Answer
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
+COMPARED = "job_s"  # what people wait and pay for: by it models are compared
+
 Level = Literal["job", "task", "phase", "equation", "estimate"]
 Speed = Literal["raw", "reference"]
 Range = Literal["inside", "edge", "outside"]

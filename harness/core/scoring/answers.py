@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from harness.base.records.question import BEST, Answer, Asked, Outcome, Question
-from harness.base.records.score import Comparison, Ranking, Score
+from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
 from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
 from harness.core.scoring.claims import CLAIMS
-from harness.core.scoring.comparisons import COMPARED
 from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors
 
 

@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.base.records.question import BEST, Asked, Question, Scope
-from harness.base.records.score import Comparison, Family, Ranking, Score, Speed, Verdict
+from harness.base.records.score import COMPARED, Comparison, Family, Ranking, Score, Speed, Verdict
 from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.core.scoring.remedies import Remedy, remedy_text
@@ -35,7 +35,6 @@ Pair = tuple[str, str]
 
 FAMILY_ERROR = 0.05
 MARGIN = 0.02  # two points: models nearer to each other than that are equal
-COMPARED = "job_s"  # what people wait and pay for; other times say where an error comes from
 _UNANSWERED = "a model that is compared has no answer"
 _SAME = 1e-9  # predictions that differ by a smaller share are the same
 

@@ -17,6 +17,7 @@ from statistics import fmean
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Answer, Asked, Question
 from harness.base.records.score import (
+    COMPARED,
     Comparison,
     Control,
     Decomposition,
@@ -30,7 +31,7 @@ from harness.base.records.score import (
 )
 from harness.base.stats.spread import mean_floors
 from harness.core.scoring.answers import Scored, answer, common_row
-from harness.core.scoring.comparisons import COMPARED, FAMILY_ERROR, compare
+from harness.core.scoring.comparisons import FAMILY_ERROR, compare
 from harness.core.scoring.controls import controls
 from harness.core.scoring.metrics import METRICS
 from harness.core.scoring.metrics.errors import i_accu, relative_error, signed_error

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from harness.base.documents.document import Section, Table, Text, Value, table
 from harness.base.documents.wording import QUANTITIES, UNKNOWN, count, percent
-from harness.base.records.score import Comparison, Speed
+from harness.base.records.score import COMPARED, Comparison, Speed
 from harness.core.reports.answer import interval_name
 from harness.core.reports.data import ReportData
-from harness.core.scoring.comparisons import COMPARED
 
 _NOTE = (
     "Above the diagonal: the verdict on two models, and by how many points of relative error the"
