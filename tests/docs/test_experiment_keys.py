@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.base.records.question import KINDS
+
 from harness.core.experiment.file import read_experiment
 from tests.experiment.editor_schema import experiment_schema
 
@@ -52,6 +54,11 @@ def test_examples_are_read(key, example):
     if key == "predict":
         example = example.replace("32 MiB", "16 MiB")
     overrides = [f"{path}={example}"]
+    if key.startswith("question."):  # a mapping in the place of the file's text
+        name = key.partition(".")[2]
+        kind = "" if name in KINDS else ", how_far: best"
+        overrides = [f"question={{{name}: {example}{kind}}}"]
+        text = text.replace("[ernest, scaling]", "[whatif, prophet]")
     if key in ("predict.from", "predict.hardware"):  # in the place of cells of the grid
         other = "from: earlier, hardware: [a.json, b.json]"
         text = text.replace("profile_on: {input: [16 MiB, 96 MiB]}", other)

@@ -56,7 +56,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
-    if options.pop("anyway", False):
+    if options.pop("anyway", False) and session.experiment.question.nearer:
         session = replace(session, overrides=(*session.overrides, "question.anyway=true"))
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed
