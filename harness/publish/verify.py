@@ -516,7 +516,7 @@ def fate(first: str, pair: Row) -> str:
     if pair["verdict"] == "nearer":
         return "nearer" if pair["better"] == first else "farther"
     is_tested = pair["chance"] is not None
-    if pair["verdict"] == "undecided" and is_tested and (pair["low"] or 0.0) > 0:
+    if pair["verdict"] == "undecided" and is_tested and (pair["low"] or 0.0) > NEAR:
         return "farther"
     return str(pair["verdict"])
 

@@ -53,7 +53,7 @@ def answered(question, *rows, asked="sealed", **arguments):
     scores = [*chain(*rows)]
     rankings, pairs = compare(scores, question=question, asked=asked, **arguments)
     raw = [ranking for ranking in rankings if (ranking.quantity, ranking.speed) == ("job_s", "raw")]
-    return answer(question, Scored(scores, raw[0], pairs, asked))
+    return answer(question, Scored.of(scores, raw[0], pairs, asked))
 
 
 def sentence(question, *rows, **arguments):
@@ -140,7 +140,7 @@ class TestHowFar:
         scores = [*row("a", NEAR), *row("b", FAR)]
         (ranking,), _ = compare(scores)
 
-        found = answer(Question(how_far=BEST), Scored(scores, ranking, [], "afterwards"))
+        found = answer(Question(how_far=BEST), Scored.of(scores, ranking, [], "afterwards"))
         assert found.sentence.endswith(" It cannot be told apart from b.")
 
     def test_one_model_alone_is_never_nearest(self):
@@ -266,7 +266,7 @@ class TestHowFar:
         """
         ranking = Ranking(quantity="job_s", speed="raw", cells=0)
 
-        found = answer(Question(how_far=BEST), Scored([], ranking, [], "sealed"))
+        found = answer(Question(how_far=BEST), Scored.of([], ranking, [], "sealed"))
         assert found.sentence == "It cannot be told: no model has an answer."
         assert found.asked == "sealed"
 
@@ -501,7 +501,7 @@ class TestFate:
         ranking = Ranking(quantity="job_s", speed="raw", cells=6)
 
         def found(*pairs):
-            return Scored([], ranking, [*others, *pairs], "sealed").pair("a", "b")
+            return Scored.of([], ranking, [*others, *pairs], "sealed").pair("a", "b")
 
         assert found() is None
         assert found(explored) == explored
@@ -647,7 +647,7 @@ class TestChoice:
         assert sentence(Question(choice=1), row("a", [1.0] * 3, inputs="xyz")) == why
         assert sentence(Question(choice=1), row("a", [1.0] * 3)) == why
         ranking = Ranking(quantity="job_s", speed="raw", cells=0)
-        assert answer(Question(choice=1), Scored([], ranking, [], "sealed")).sentence == why
+        assert answer(Question(choice=1), Scored.of([], ranking, [], "sealed")).sentence == why
 
     def test_settings_count_where_all_models_answer(self):
         """

@@ -7,8 +7,9 @@ The form is fixed because `verify.py` of a bundle makes the sentence again (docs
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 
 from harness.base.records.question import BEST, Answer, Asked, Outcome, Question
@@ -19,20 +20,53 @@ from harness.core.scoring.claims import CLAIMS
 from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors
 
 
+_ROUNDING = 1e-9  # of an end that is 0
+
+
 @dataclass(frozen=True)
 class Scored:
-    """What was scored of a run: rows of the question's cells, the ranking, the comparisons."""
+    """
+    What was scored of a run: its ranking and comparisons.
 
-    scores: Sequence[Score]
+    *rows* are the raw scores of job times in the question's cells, by model and in the order of
+    their cells.
+    """
+
+    rows: Mapping[str, Sequence[Score]]
     ranking: Ranking
     comparisons: Sequence[Comparison]
     asked: Asked
 
-    def row(self, model: str) -> list[Score]:
+    @classmethod
+    def of(
+        cls,
+        scores: Iterable[Score],
+        ranking: Ranking,
+        comparisons: Sequence[Comparison],
+        asked: Asked,
+    ) -> Scored:
+        """Those of *scores* that count, beside the *ranking* and the *comparisons* of them."""
+        rows = defaultdict[str, list[Score]](list)
+        for score in scores:
+            if (score.quantity, score.speed) == (COMPARED, "raw"):
+                rows[score.model].append(score)
+        for of_model in rows.values():
+            of_model.sort(key=lambda row: row.cell)
+        return cls(dict(rows), ranking, comparisons, asked)
+
+    @cached_property
+    def common_cells(self) -> set[str]:
+        """Cells that all ranked models answer."""
+        answered = [{row.cell for row in self.row(model)} for model in self.ranking.models]
+        return set.intersection(*answered) if answered else set()
+
+    def row(self, model: str) -> Sequence[Score]:
         """Scores of job times of *model*, by their cells."""
-        wanted = (model, COMPARED, "raw")
-        rows = (row for row in self.scores if (row.model, row.quantity, row.speed) == wanted)
-        return sorted(rows, key=lambda row: row.cell)
+        return self.rows.get(model, ())
+
+    def common_row(self, model: str) -> list[Score]:
+        """Those of *model* in the cells that all ranked models answer."""
+        return [row for row in self.row(model) if row.cell in self.common_cells]
 
     def pair(self, first: str, second: str) -> Comparison | None:
         """
@@ -96,9 +130,8 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         if not ranking.models:
             return no_answer(question, scored.asked, "no model has an answer")
         model = ranking.models[0]
-    row = scored.row(model)
-    if question.how_far in ("", BEST):
-        row = common_row(row, scored)
+    is_best = question.how_far in ("", BEST)
+    row = scored.common_row(model) if is_best else scored.row(model)
     if not row:
         return no_answer(question, scored.asked, f"{model} has no answer in a cell")
     errors = [score.relative_error for score in row]
@@ -123,14 +156,6 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         floor_high=floor_high,
     )
     return numbers.model_copy(update={"sentence": how_far_sentence(numbers, scored)})
-
-
-def common_row(row: Sequence[Score], scored: Scored) -> list[Score]:
-    """Scores of *row* in the cells that all ranked models answer."""
-    cells = {score.cell for score in row}
-    for model in scored.ranking.models:
-        cells &= {score.cell for score in scored.row(model)}
-    return [score for score in row if score.cell in cells]
 
 
 def how_far_sentence(found: Answer, scored: Scored) -> str:
@@ -214,7 +239,7 @@ def fate(first: str, pair: Comparison) -> str:
     if pair.verdict == "nearer":
         return "nearer" if pair.better == first else "farther"
     # Of an asked pair the other model may err less: what was tested does not contain equality.
-    if pair.verdict == "undecided" and pair.low is not None and pair.low > 0:
+    if pair.verdict == "undecided" and pair.low is not None and pair.low > _ROUNDING:
         return "farther" if pair.chance is not None else "undecided"
     return pair.verdict
 

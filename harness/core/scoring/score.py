@@ -30,7 +30,7 @@ from harness.base.records.score import (
     Summary,
 )
 from harness.base.stats.spread import mean_floors
-from harness.core.scoring.answers import Scored, answer, common_row
+from harness.core.scoring.answers import Scored, answer
 from harness.core.scoring.comparisons import FAMILY_ERROR, compare
 from harness.core.scoring.controls import controls
 from harness.core.scoring.metrics import METRICS
@@ -167,9 +167,9 @@ def _concluded(
     """The controls, and the answer to *question*; none where no job time is scored."""
     for ranking in rankings:
         if (ranking.quantity, ranking.speed) == (COMPARED, "raw"):
-            subject = [*compared_scores(scores, question)]
-            scored = Scored(subject, ranking, comparisons, asked)
-            rows = {model: common_row(scored.row(model), scored) for model in ranking.models}
+            subject = compared_scores(scores, question)
+            scored = Scored.of(subject, ranking, comparisons, asked)
+            rows = {model: scored.common_row(model) for model in ranking.models}
             return controls(rows, question.scope), answer(question, scored)
     return [], None
 
