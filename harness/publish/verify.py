@@ -344,10 +344,15 @@ def ends_of(sums: List[float], weights: List[float], limit: float) -> Tuple[floa
     first = 1 - square * math.fsum(weight * weight for weight in weights)
     second = seen - square * math.fsum(x * weight for x, weight in zip(sums, weights))
     third = seen * seen - square * math.fsum(x * x for x in sums)
-    if first <= 0:
+    inner = second * second - first * third
+    if abs(first) <= NEAR or (first < 0 and inner <= 0):
         return -math.inf, math.inf
-    root = math.sqrt(max(0.0, second * second - first * third))
-    return (second - root) / first, (second + root) / first
+    root = math.sqrt(max(0.0, inner))
+    lower = (second - root) / first
+    upper = (second + root) / first
+    if first > 0:
+        return lower, upper
+    return (lower if seen >= lower else -math.inf), (upper if seen <= upper else math.inf)
 
 
 # Controls (section 5) and answers (section 6)
@@ -490,7 +495,8 @@ def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tupl
     pairs = {other: pair_of(first, other, comparisons) for other in others}
     if None in pairs.values():
         missing = [model for model in models if not about.scores.get(model)]
-        why = f"{listed(missing)} answers no cell" if missing else "they share no cell"
+        verb = "answer" if len(missing) > 1 else "answers"
+        why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
         return "cannot tell", f"It cannot be told: {why}."
     fates = {other: fate(first, pair) for other, pair in pairs.items()}
     outcome = "no" if {"farther", "equal"} & set(fates.values()) else "cannot tell"

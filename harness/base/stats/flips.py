@@ -168,10 +168,15 @@ def _ends(sums: Numbers, shares: Numbers, limits: Numbers) -> tuple[Numbers, Num
     first = 1 - limited * (shares**2).sum()
     second = seen - limited * mixed
     third = seen**2 - limited * squares
+    inner = second**2 - first * third
+    root = np.sqrt(np.maximum(0.0, inner))
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = np.sqrt(np.maximum(0.0, second**2 - first * third))
-        low = np.where(first > 0, (second - root) / first, -np.inf)
-        high = np.where(first > 0, (second + root) / first, np.inf)
+        lower = (second - root) / first
+        upper = (second + root) / first
+    # Units that differ in size may leave one end open: the roots then have changed places.
+    is_open = (first < -_NEAR) & (inner > 0)
+    low = np.where(first > _NEAR, lower, np.where(is_open & (seen >= lower), lower, -np.inf))
+    high = np.where(first > _NEAR, upper, np.where(is_open & (seen <= upper), upper, np.inf))
     return low, high
 
 

@@ -19,7 +19,6 @@ from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
 from harness.core.scoring.claims import CLAIMS
 from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors
 
-
 _ROUNDING = 1e-9  # of an end that is 0
 
 
@@ -212,7 +211,8 @@ def answer_nearer(question: Question, scored: Scored) -> Answer:
     lacking = [other for other, pair in pairs.items() if pair is None]
     if lacking:
         missing = [model for model in question.nearer if not scored.row(model)]
-        why = f"{listed(missing)} answers no cell" if missing else "they share no cell"
+        verb = "answer" if len(missing) > 1 else "answers"
+        why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
         return no_answer(question, scored.asked, why)
     found = {other: pair for other, pair in pairs.items() if pair is not None}
     fates = {other: fate(first, pair) for other, pair in found.items()}

@@ -343,7 +343,7 @@ class _Tests:
         chance = float(self.tests.chance[place])
         if chance > self.settings.error:
             return "undecided", self.what_would_tell(place)
-        return "nearer", f"chance gives as much in at most {max(0.01, 100 * chance):.2g} % of cases"
+        return "nearer", f"chance gives as much in at most {100 * chance:.2g} % of cases"
 
     def too_few(self) -> str:
         """Why nothing can be told, and how many cells or inputs it takes."""

@@ -41,13 +41,19 @@ def next_repeats(
 
 
 def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Comparison | None:
-    """The undecided pair of the first model and another of the nearest that is least by chance."""
+    """
+    The undecided pair that is least by chance: of those that were asked for, if there are such.
+
+    Else of the first model and another of the nearest.
+    """
+    of_jobs = [pair for pair in comparisons if pair.quantity == ranking.quantity]
+    raw_pairs = [pair for pair in of_jobs if pair.speed == "raw"]
+    asked = [pair for pair in raw_pairs if pair.family == "asked"]
     candidates = [
         pair
-        for pair in comparisons
-        if (pair.quantity, pair.speed, pair.verdict) == (ranking.quantity, "raw", "undecided")
-        and pair.better == ranking.nearest[0]
-        and pair.worse in ranking.nearest
+        for pair in asked or raw_pairs
+        if pair.verdict == "undecided"
+        and (asked or (pair.better == ranking.nearest[0] and pair.worse in ranking.nearest))
     ]
 
     def chance(pair: Comparison) -> float:
