@@ -42,7 +42,7 @@ from harness.core.run.asking import analyse
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
-from harness.core.scoring import comparisons
+from harness.core.run import repeats
 from harness.core.store import Store
 from harness.core.store.traces import remake_trace
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
@@ -64,6 +64,13 @@ predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 
 
 UNTIL_DECIDED = ["repeat=until decided", "predict.models=[whatif, whatif-printed]"]
+
+
+def never_decided(_scores, measurements):
+    """
+    The first measured cell once more, whatever was measured.
+    """
+    return [measurements[0].cell], "a or b is undecided"
 
 
 class Interrupted(RecordingConsole):
@@ -249,17 +256,16 @@ class TestMeasure:
     @pytest.mark.process
     def test_adds_trials_until_the_looks_are_spent(self, session, monkeypatch):
         """
-        Trials that all take equally long never tell what their noise is: each look asks for one
-        more of the scored cell, and says why.
+        Each look asks for one more of the scored cell, and says why.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)  # jobs this small are mostly frame
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         s = session(overrides=UNTIL_DECIDED)
         run, failed = s.measure()
 
         by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
         added = [r.trial for r in by_time if r.trial.look]
         assert [(t.look, t.repetition) for t in added] == [(n, n + 1) for n in range(1, 8)]
-        assert all("is undecided: the noise is not known" in t.reason for t in added)
+        assert all(t.reason == "a or b is undecided" for t in added)
         assert [r.trial for r in by_time] == list(run.read_plan())
         assert (failed, run.finished, len(run.read_plan())) == (0, True, 11)
         assert run.read_manifest().repeats_ended.startswith("8 looks are spent; ")
@@ -268,12 +274,21 @@ class TestMeasure:
         """
         And says so.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         s = session(overrides=[*UNTIL_DECIDED, "budget=1 ms"])
         run, _ = s.measure()
 
         assert len(run.trials()) == 4
         assert run.read_manifest().repeats_ended.startswith("the budget is spent; ")
+
+    def test_adds_none_where_no_repeat_tells(self, session):
+        """
+        One cell tells nothing, however often it is measured.
+        """
+        run, _ = session(overrides=UNTIL_DECIDED).measure()
+
+        ended = run.read_manifest().repeats_ended
+        assert ended.startswith("no repeat tells: fewer than 6 cells tell nothing")
 
     def test_adds_none_where_no_model_can_be_compared(self, session):
         """
@@ -288,7 +303,7 @@ class TestMeasure:
         """
         Trials that were added before are planned ones now, and no look is made twice.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         with pytest.raises(KeyboardInterrupt):
             session(console=Interrupted(6), overrides=UNTIL_DECIDED).measure()
         run, _ = session(overrides=UNTIL_DECIDED).measure()
@@ -1036,11 +1051,11 @@ class TestAskAgain:
         shutil.rmtree(measured[1].path)
 
         assert run.experiment().predict.source == measured[1].id
-        assert main(["predict", str(run.path), "--models", "nearest"]) == 0
-        assert main(["predict", str(run.path), "--model", "nearest", "--model", "ernest"]) == 0
+        assert main(["predict", str(run.path), "--models", "scaling"]) == 0
+        assert main(["predict", str(run.path), "--model", "scaling", "--model", "ernest"]) == 0
         instead, besides = run.analyses()
-        assert [*instead.read_predictions()] == ["nearest"]
-        assert [*besides.read_predictions()] == ["ernest", "nearest", "whatif"]
+        assert [*instead.read_predictions()] == ["scaling"]
+        assert [*besides.read_predictions()] == ["ernest", "scaling", "whatif"]
         for asked in (run, instead, besides):
             assert (asked.path / "profiles" / "terasort.json").read_bytes() == profile
             assert asked.experiment().predict.source == measured[1].id
@@ -1150,7 +1165,7 @@ class TestAskAgain:
             session(overrides=["repeat=3"]).evaluation()
         with pytest.raises(DataError, match="asked with other models than the file's"):
             session(overrides=MODELS).evaluation()
-        assert session(overrides=["question=Why?"]).evaluation().experiment.question == "Why?"
+        assert session(overrides=["question=Why?"]).evaluation().experiment.title == "Why?"
 
     def test_trials_are_taken_over(self, session, monkeypatch, clusters):
         """
