@@ -382,7 +382,7 @@ class TestNearer:
         two = answered(Question(nearer=("y", "b", "x")), row("a", NEAR), row("b", FAR))
 
         assert one.sentence == "It cannot be told: x answers no cell."
-        assert two.sentence == "It cannot be told: y and x answers no cell."
+        assert two.sentence == "It cannot be told: y and x answer no cell."
         assert (one.outcome, one.error, one.floor, one.cells) == ("cannot tell", None, None, 0)
 
     def test_models_that_share_no_cell_are_not_compared(self):
@@ -713,7 +713,7 @@ class TestClaims:
 
         assert (found.outcome, found.cells) == ("cannot tell", 0)
         assert found.sentence.endswith(
-            ": It cannot be told: prophet and whatif answers no cell."
+            ": It cannot be told: prophet and whatif answer no cell."
         )  # fmt: skip
 
     @pytest.mark.parametrize(
