@@ -117,6 +117,7 @@ def scored_again(path: Path, questions: Mapping[str, str]) -> Evaluation:
     data = json_bytes(scores.model_dump(mode="json"), indent=None)
     (path / SCORES / f"scores.json{PACKED}").write_bytes(gzip.compress(data, mtime=0))
     (path / SCORES / "scores.json").unlink()
+    remove_tree(path / "incoming")  # of what was half-done
     (path / CHAIN).write_bytes(lines)
     chain = Chain(run.opener)
     chain.append(SCORES, hash_folder(path / SCORES, run.opener))

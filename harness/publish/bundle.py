@@ -26,7 +26,7 @@ from harness.observe.storage.files import json_bytes, remove_tree, rename_durabl
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish import crate
 from harness.publish.data import CLAIM, Claim, make_claim, write_tables
-from harness.publish.evidence import copy_run
+from harness.publish.evidence import ShownRun, copy_run, is_scored_anew
 from harness.publish.pack import pack
 from harness.publish.paper import public_data, write_paper, write_pdf
 from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_document
@@ -103,16 +103,17 @@ def publish(
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    claim = make_claim(evaluations, float(epoch) if epoch else None)
     pseudonyms = Pseudonyms.of(runs, keep, level)
     clean = pseudonyms.text
-    claim = claim._replace(title=clean(claim.title), lines=tuple(map(clean, claim.lines)))
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
     with os_error_as_machine_error(folder):
         scratch.mkdir(parents=True)
         try:
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
+            evaluations = [shown(evaluation, scratch, pseudonyms) for evaluation in evaluations]
+            claim = make_claim(evaluations, float(epoch) if epoch else None)
+            claim = claim._replace(title=clean(claim.title), lines=tuple(map(clean, claim.lines)))
             write_tables(evaluations, scratch / "data", clean)
             _write(scratch / "system.json", clean(json_bytes(system_document(runs)).decode()))
             _write(scratch / "disclosure.md", clean(disclosure(runs)))
@@ -131,6 +132,15 @@ def publish(
         finally:
             remove_tree(scratch)
     return published
+
+
+def shown(evaluation: Evaluation, scratch: Path, pseudonyms: Pseudonyms) -> Evaluation:
+    """*evaluation* with the scores that its copy in *scratch* has, where they are others."""
+    run = evaluation.run
+    if not is_scored_anew(run):
+        return evaluation
+    copy = Run(scratch / "runs" / run.id)
+    return replace(evaluation, run=ShownRun(run, copy, pseudonyms))
 
 
 def write_rest(

@@ -16,13 +16,15 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from harness.base.errors import DataError
+from harness.base.records.score import ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION
+from harness.core.evaluate.flow import Evaluation
 from harness.core.store import Run
 from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
-from harness.observe.storage.files import folders, json_bytes
+from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.pseudonyms.contents import Change, pieces, published, rewrite
 from harness.pseudonyms.names import Pseudonyms
@@ -62,10 +64,12 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             after = copy.opener.sha256(path)
             if before != after:
                 hashes[before] = after
-    if pseudonyms.ids and run.is_scored:
+    write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
+    if is_scored_anew(run):
+        score_anew(copy)
+    elif pseudonyms.ids and run.is_scored:
         sort_scores(copy)
     make_evidence(run, copy, pseudonyms)
-    write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
     copy.check_evidence()
     copy.seal.check()
 
@@ -117,6 +121,41 @@ def sort_scores(copy: Run) -> None:
     data = json_bytes(document, indent=None)
     (path,) = (copy.path / SCORES).iterdir()
     path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)
+
+
+def is_scored_anew(run: Run) -> bool:
+    """Whether the scores of *run* are others in a bundle, where no other run is to compare with."""
+    found = run.read_scores().answer if run.is_scored else None
+    return found is not None and bool(found.question.moved_since)
+
+
+def score_anew(copy: Run) -> None:
+    """Score *copy*, which has no evidence yet, by its own ids; packed if its scores were."""
+    (path,) = (copy.path / SCORES).iterdir()
+    scores = Evaluation.of(copy).score(copy.read_scores().measurements)
+    data = json_bytes(scores.model_dump(mode="json"), indent=None)
+    remove_tree(path.parent)
+    path.parent.mkdir()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == PACKED else data)
+    remove_tree(copy.path / "incoming")  # of what was half-done
+
+
+class ShownRun(Run):
+    """The *run* of a bundle with the scores of its *copy* there, by the ids that it has itself."""
+
+    def __init__(self, run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
+        """Read the scores of *copy*, whose ids are those of *pseudonyms*."""
+        super().__init__(run.path, run.note)
+        text = copy.read_scores().model_dump_json()
+        for before, after in pseudonyms.ids.items():
+            text = text.replace(after, before)
+        scores = ScoreBook.model_validate_json(text)
+        measurements = run.read_scores().measurements  # with their names, which are replaced once
+        self._scores = scores.model_copy(update={"measurements": measurements})
+
+    def read_scores(self) -> ScoreBook:
+        """Scores as they are published."""
+        return self._scores
 
 
 def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) -> bool:

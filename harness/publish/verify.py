@@ -157,6 +157,7 @@ class Subject(NamedTuple):
     """What is asked of a run, and its scores of job times at one speed in the cells it is about."""
 
     asks: List[str]
+    asked: str  # when: sealed, afterwards, or explored
     scope: str
     level: float
     inputs: Dict[str, str]
@@ -178,7 +179,24 @@ class Subject(NamedTuple):
 
     def units(self, cells: Iterable[str]) -> List[str]:
         """What varies together with each cell: itself, or its input (section 4)."""
-        return [(self.scope == "inputs" and self.inputs[cell]) or cell for cell in cells]
+        if self.scope == "jobs":
+            return [*cells]
+        return [self.inputs[cell] or f"\0{cell}" for cell in cells]
+
+    def by_time(self, model: str, cells: Iterable[str]) -> List[Row]:
+        """Scores of a model in those cells, in the order of what was measured (section 5)."""
+        row = self.scores[model]
+        return [row[cell] for cell in sorted(cells, key=lambda cell: (row[cell]["measured"], cell))]
+
+    def places(self, model: str, cells: List[str]) -> List[int]:
+        """Of each cell the place of its unit, by the mean of what was measured (section 4)."""
+        units = self.units(cells)
+        times = defaultdict(list)  # type: Any
+        for unit, row in zip(units, self.row(model, cells)):
+            times[unit].append(row["measured"])
+        means = {unit: math.fsum(of_unit) / len(of_unit) for unit, of_unit in times.items()}
+        order = sorted(means, key=lambda unit: (means[unit], unit))
+        return [order.index(unit) for unit in units]
 
 
 def subject(run: Tables, scores: Table, speed: str) -> Subject:
@@ -199,7 +217,8 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
     names = [*ranked]
     asks = about["asks"].split(" ")
-    found = Subject(asks, about["scope"], about["level"], inputs, answered, names, cells)
+    scope = about["scope"]
+    found = Subject(asks, about["asked"], scope, about["level"], inputs, answered, names, cells)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
 
@@ -208,7 +227,8 @@ def compared(about: Subject, speed: str) -> Table:
     """Rows of data/comparisons.csv: the asked family, and all pairs of ranked models."""
     rows = {}  # type: Table
     first, *others = about.asks[1:]
-    asked = (first, *others) if about.asks[0] == "nearer" and speed == "raw" else ()
+    is_family = (about.asks[0], speed) == ("nearer", "raw") and about.asked != "explored"
+    asked = (first, *others) if is_family else ()
     shared = [set(about.scores.get(model, ())) for model in asked]
     if asked and set.intersection(*shared):
         pairs = [(first, other) for other in others]
@@ -224,7 +244,7 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
     name, speed = kind
     same = first_alike({model: about.row(model, cells) for model in models})
     tested = [*dict.fromkeys((same[a], same[b]) for a, b in pairs if same[a] != same[b])]
-    units = about.units(cells)
+    units = about.places(pairs[0][0], cells) if pairs else []
     errors = {model: about.errors(model, cells) for model in same.values()}
     gaps = [[x - y for x, y in zip(errors[a], errors[b])] for a, b in tested]
     tests = {}
@@ -270,7 +290,7 @@ def with_verdict(test: Any, level: float) -> Any:
     return (difference, *ends, chance, verdict)
 
 
-def flip_tests(gaps: List[List[float]], units: List[str], side: str, level: float) -> Any:
+def flip_tests(gaps: List[List[float]], units: List[int], side: str, level: float) -> Any:
     """Of each pair: difference, both ends, chance; one family, whose signs are flipped together."""
     names = sorted(set(units))
     cells = len(units)
@@ -451,7 +471,7 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     ends = f"{'95 %' if len(cells) >= INTERVAL_CELLS else 'cells'}: {share(low)} to {share(high)}"
     error = about.error(model, cells)
     off = f"off by {share(error)} on average ({ends}) over {cells_text(len(cells))}, at worst by"
-    perfect = floor_clause(about.row(model, cells), error)
+    perfect = floor_clause(about.by_time(model, cells), error)
     off += f" {share(max(about.errors(model, cells)))}; {perfect}."
     if not is_best or len(about.ranked) < 2:
         return f"{model} is {off}"
@@ -542,7 +562,7 @@ def answer_choice(tried: int, about: Subject) -> str:
     text = f"{best} chooses best: {choices} takes {share(mean(regrets[best]))} longer than the"
     text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings, at worst"
     text += f" {share(max(regrets[best]))}"
-    floor = perfect_regret([about.row(best, cells) for cells in groups], tried)
+    floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"
     if others:

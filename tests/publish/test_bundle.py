@@ -193,7 +193,8 @@ class TestBundle:
 
         assert (both.head, both.not_ranked) == ({}, "")
         (sentence,), footnote = both.quotes[str(copy)]
-        assert sentence.endswith("cannot be told apart.")
+        assert "Of 2 models whatif-mr2 errs least: off by 61.4 % on average " in sentence
+        assert sentence.endswith(" It cannot be told apart from whatif.")
         assert footnote.endswith("open division, 1970-01-01; recomputed.")
 
     def test_on_another_system_nothing_is_ranked(self, bundle, copy):

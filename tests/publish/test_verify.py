@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 
+from collections import defaultdict
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -19,8 +20,10 @@ import pytest
 
 from harness.base.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import Question
 from harness.base.records.score import Measurement
 from harness.base.records.trial import TrialRecord
+from harness.base.stats.resampling import mean_interval
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
@@ -83,9 +86,11 @@ def predictions_of(model, cells, random, *, refits, extra=()):
 
 
 def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 MiB, 48 MiB, 64 MiB]",
-            repeat=2, refits=5, extra=(), seed=1):  # fmt: skip
+            repeat=2, refits=5, extra=(), seed=1, question=None, asked="sealed"):  # fmt: skip
     """
     A blind run with times of our own: nothing of it was measured, all is stored as if it were.
+
+    The *question* is that of how far the best is off, unless there is one.
     """
     random, stamps = Random(seed), count(1000.0, 10.0)
     text = EXPERIMENT.format(name=name, models=", ".join(models), inputs=inputs, repeat=repeat)
@@ -124,7 +129,10 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
                     disturbed="others" if place % 7 == 1 else "",
                 )
             )  # fmt: skip
-    run.write_scores(score(predictions, measurements))
+    if question is None:
+        run.write_scores(score(predictions, measurements))
+    else:
+        run.write_scores(score(predictions, measurements, question=question, asked=asked))
     run.finish()
     return run
 
@@ -240,14 +248,12 @@ def fields(tables, name, columns):
     """
     Each field of these columns that has something and counts: its row, its place, the row by names.
 
-    A prediction counts wherever it is measured; its refits where all models answer.
+    A prediction counts wherever it is measured; by refits of a profile nothing is decided.
     """
     header, *rows = tables[name]
     named = [dict(zip(header, row, strict=True)) for row in rows]
-    unanswered = {row["cell"] for row in named if row.get("not_applicable")}
     for row, by_name in zip(rows, named, strict=True):
-        counts = not by_name.get("refit") or by_name["quantity"] == "body_s"
-        if counts and not (by_name.get("refit") and by_name["cell"] in unanswered):
+        if not by_name.get("refit"):
             yield from ((row, header.index(c), by_name) for c in columns if by_name[c])
 
 
@@ -331,6 +337,22 @@ def change_whether_covered(random, tables):
     row[place] = "false" if row[place] == "true" else "true"
 
 
+def ask_something_else(random, tables):
+    """
+    Another question, or one that was asked at another time: the claim is not its answer.
+    """
+    header, row = tables["runs"]
+    column, values = random.choice(
+        (
+            ("asks", ("how_far prophet", "nearer whatif prophet", "choice 1", "claims prophet")),
+            ("asked", ("sealed", "explored")),
+            ("scope", ("inputs",)),
+            ("extrapolate", ("true",)),
+        )
+    )
+    row[header.index(column)] = random.choice(values)
+
+
 def change_the_claim(random, tables):
     """
     A word, a number or a sentence of README.md.
@@ -364,6 +386,7 @@ CHANGES = {
     "two predictions swapped": swap_of("predictions", "predicted"),
     "a verdict": change_a_verdict,
     "whether an interval covers": change_whether_covered,
+    "what is asked": ask_something_else,
     "the claim": change_the_claim,
 }
 
@@ -405,24 +428,60 @@ def test_each_of_200_changes_is_found(files, tmp_path, monkeypatch):
     assert (missed, complaint(bundle)) == ([], "")
 
 
+def common_errors(run):
+    """
+    Relative errors of the time of jobs by model, where all models of a run answer.
+    """
+    errors = defaultdict(dict)
+    for one in run.read_scores().scores:
+        if (one.quantity, one.speed) == ("job_s", "raw"):
+            errors[one.model][one.cell] = one.relative_error
+    cells = sorted(set.intersection(*map(set, errors.values())))
+    return {model: [of_model[cell] for cell in cells] for model, of_model in errors.items()}
+
+
 def test_the_claim_of_several_runs_holds(runs, tmp_path):
     """
-    Each run has a table of its models, nearest first.
+    Each run has a table of its models, nearest first, with the interval of each mean.
     """
     shown = verify.check(publish(tmp_path / "bundle", *runs))
 
     expected = []
     for run in sorted(runs, key=lambda run: run.read_manifest().experiment["name"]):
-        ranking = run.read_scores().ranking("raw")
+        ranking, errors = run.read_scores().ranking("raw"), common_errors(run)
         for model, error in zip(ranking.models, ranking.errors, strict=True):
             is_near = "nearest" if len(ranking.nearest) == 1 else "undecided"
             place = is_near if model in ranking.nearest else "farther"
-            expected.append((model, f"{error:.1%}", place))
-    rows = [line.split() for line in shown if line.startswith("  ")]
-    assert [(row[0], row[1], row[-1]) for row in rows] == expected
-    # The interval of a mean over the same cells: one model answers no others.
-    assert {row[0] for row in rows if "to" in row} == {"ernest"}
-    assert {place for _, _, place in expected} == {"undecided", "farther"}
+            low, high = mean_interval(errors[model])
+            ends = f"{max(0.0, low):.1%} to {high:.1%}"
+            expected.append(f"{model} {error:.1%} {ends} {place}")
+    rows = [" ".join(line.split()) for line in shown if line.startswith("  ")]
+    assert rows == expected
+    assert {row.split()[-1] for row in expected} == {"nearest", "farther", "undecided"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "before"),
+    [("sealed", ""), ("afterwards", "Asked afterwards: "), ("explored", "Explored, not proved: ")],
+)
+def test_a_claim_says_when_its_question_was_asked(tmp_path, asked, before):
+    """
+    Of more cells than are flipped in all ways, with models that do not answer all of them.
+    """
+    question = Question(nearer=("whatif", "prophet"))
+    inputs = f"[{', '.join(f'{2 + 6 * number} MiB' for number in range(9))}]"
+    run = measure(tmp_path / "runs", "asked", inputs=inputs, question=question, asked=asked)
+    folder = publish(tmp_path / "bundle", run)
+
+    verify.check(folder)
+    (first,) = [
+        line for line in (folder / "README.md").read_text().split("\n") if "- asked" in line
+    ]
+    assert first.startswith(f"- asked ({run.id}): {before}Yes: whatif is off by ")
+    rows = rows_of((folder / "data/comparisons.csv").read_bytes())
+    place = rows[0].index("family")
+    assert ("asked" in {row[place] for row in rows}) == (asked != "explored")
+    assert {row[rows[0].index("cells")] for row in rows[1:]} >= {"15"}
 
 
 def test_a_text_that_begins_as_a_formula_is_read_without_its_apostrophe(bundle):

@@ -8,6 +8,8 @@ import re
 import shutil
 import sys
 
+from pathlib import Path
+
 import pytest
 
 from ruamel.yaml import YAML
@@ -33,6 +35,7 @@ from harness.publish.rules import BundledRun, check
 from tests.evaluate.test_flow import EXPERIMENT, evaluation, scored
 from tests.run.fakes import VERSIONS
 
+ROOT = Path(__file__).parents[2]
 NEEDS = "give one or more RUN and -o DIR, or --again BUNDLE -o DIR, or --check BUNDLE"
 AUTHORS = ({"family-names": "Doe", "given-names": "Jo", "orcid": "https://orcid.org/0000-0001"},)
 
@@ -583,6 +586,12 @@ class TestData:
             "intervals": heads["intervals"],
         }
         assert heads["predictions"].startswith("run,cell,model,")
+        page = (ROOT / "docs/publish.md").read_text(encoding="utf-8")
+        rows = dict(re.findall(r"^\| `(\w+)\.csv` \| (.*) \|$", page, re.MULTILINE))
+        for name, head in heads.items():
+            # What a column means stands in brackets after it, or after a semicolon at the end.
+            told = re.sub(r" \([^)]*\)", "", rows[name]).partition(";")[0]
+            assert told.split(", ") == head.split(","), name
 
 
 class TestPrivate:

@@ -208,7 +208,7 @@ class TestScores:
 
         assert [[(row[0], row[-1]) for row in each.texts()] for each in tables] == [
             [("whatif-mr2", "nearest"), ("whatif", "farther")],
-            [("whatif-mr2", "nearest"), ("whatif", "not ranked")],
+            [("whatif-mr2", "alone"), ("whatif", "not ranked")],
         ]
         assert overview_table(dataclasses.replace(whole, score_book=ScoreBook())) is None
 

@@ -458,8 +458,24 @@ class TestScope:
         """
         cells = rows("a", [1.0] * 4, inputs=["x", "", "x", ""])
 
-        assert units_of(cells, "inputs") == ["x", "c1", "x", "c3"]
-        assert units_of(cells, "jobs") == ["c0", "c1", "c2", "c3"]
+        assert units_of(cells, "inputs") == [
+            "000002 x", "000000 \0c1", "000002 x", "000001 \0c3"
+        ]  # fmt: skip
+        assert units_of(cells, "jobs") == ["000000 c0", "000001 c1", "000002 c2", "000003 c3"]
+
+    def test_units_are_in_the_order_of_their_times(self):
+        """
+        However cells are called: the same signs are drawn for the same cells.
+        """
+        slow = rows("a", [1.0] * 3)
+        times = (30.0, 10.0, 20.0)
+        cells = [c.model_copy(update={"measured_s": t}) for c, t in zip(slow, times, strict=True)]
+        renamed = [
+            c.model_copy(update={"cell": name}) for c, name in zip(cells, "xzy", strict=True)
+        ]
+
+        assert units_of(cells, "jobs") == ["000002 c0", "000000 c1", "000001 c2"]
+        assert [unit[:6] for unit in units_of(renamed, "jobs")] == ["000002", "000000", "000001"]
 
     def test_equal_holds_for_the_scope_too(self):
         """
@@ -691,11 +707,11 @@ class TestQuantities:
 
     def test_one_model_is_ranked_and_not_compared(self):
         """
-        It is the nearest of one.
+        There is nobody that it could be nearer than.
         """
         (ranking,), pairs = compare(rows("a", NEAR))
 
-        assert (ranking.models, ranking.nearest, pairs) == (("a",), ("a",), [])
+        assert (ranking.models, ranking.nearest, pairs) == (("a",), (), [])
 
 
 class TestCommonCells:

@@ -140,7 +140,7 @@ def run_tables(measurements, question, level):
     words = given if isinstance(given, tuple) else [str(given)]
     about = {
         "asks": " ".join([question.kind, *words]), "scope": question.scope, "level": level,
-        "extrapolate": str(question.extrapolate).lower(),
+        "extrapolate": str(question.extrapolate).lower(), "asked": "afterwards",
     }  # fmt: skip
     cells = {(each.cell,): {"range": each.range, "input": each.input} for each in measurements}
     return {"runs": {(): about}, "cells": cells}
@@ -228,6 +228,20 @@ def plain_error(rows):
     return math.fsum(abs(row.predicted_s / row.measured_s - 1) for row in rows) / len(rows)
 
 
+def units_in_order(cells, scope):
+    """
+    Unit of each cell, called by its place in the order of mean measured times, then of names.
+    """
+    named = [row.cell if scope == "jobs" else (row.input or "\0" + row.cell) for row in cells]
+    means = {
+        name: math.fsum(r.measured_s for r, n in zip(cells, named, strict=True) if n == name)
+        / named.count(name)
+        for name in named
+    }
+    order = sorted(means, key=lambda name: (means[name], name))
+    return [f"{order.index(name):04}" for name in named]
+
+
 def plain_verdicts(rows, pairs, side, scope, level):
     """
     Difference, low, high, chance and verdict of each of *pairs*, by section 4 of docs/scores.md.
@@ -248,7 +262,7 @@ def plain_verdicts(rows, pairs, side, scope, level):
         if one[0] != one[1] and one not in tested:
             tested.append(one)
     cells = next(iter(rows.values()), [])
-    units = [(row.input if scope == "inputs" else "") or row.cell for row in cells]
+    units = units_in_order(cells, scope)
     gaps = [
         [one.relative_error - other.relative_error
          for one, other in zip(rows[a], rows[b], strict=True)]

@@ -94,9 +94,10 @@ class Answer(Record):
     What a run says to a *question*, which was *asked* in the order of `Asked`.
 
     *sentence* says it, on so many *cells*.  *model* is who is meant, *error* what it has (of a
-    choice: its regret), from *low* to *high* at 95 %; *worst* is that of the *worst_cell*, which has
-    no name where several are as far off.  *floor* is what a perfect model would have, and at most *floor_high* in 95 of 100 cases.  What was asked
-    of pairs of models stands among the comparisons of the scores.
+    choice: its regret), from *low* to *high* at 95 %; *worst* is that of the *worst_cell*, which
+    has no name where several are as far off.  *floor* is what a perfect model would have, and at
+    most *floor_high* in 95 of 100 cases.  What was asked of pairs of models stands among the
+    comparisons of the scores.
     """
 
     question: Question

@@ -124,10 +124,12 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
 
     from scipy.special import stdtrit
 
-    sample = np.asarray(values, dtype=float)
+    # In one order, so that sums are the same whatever the order of the cells.
+    cells = sorted(zip(values, inputs or [""] * len(values), strict=True))
+    sample = np.asarray([value for value, _ in cells], dtype=float)
     if sample.size < FEWEST_CELLS:
         return float(sample.min()), float(sample.max())
-    kept = kept_cells(inputs or [""] * sample.size)
+    kept = kept_cells([name for _, name in cells])
     replicates = kept @ sample / kept.sum(axis=1)
     mean = float(sample.mean())
     influences = replicates.mean() - replicates

@@ -27,8 +27,8 @@ class Scored:
     """
     What was scored of a run: its ranking and comparisons.
 
-    *rows* are the raw scores of job times in the question's cells, by model and in the order of
-    their cells.
+    *rows* are the raw scores of job times in the question's cells, by model and in the order of the
+    measured times, by which draws are dealt out.
     """
 
     rows: Mapping[str, Sequence[Score]]
@@ -50,7 +50,7 @@ class Scored:
             if (score.quantity, score.speed) == (COMPARED, "raw"):
                 rows[score.model].append(score)
         for of_model in rows.values():
-            of_model.sort(key=lambda row: row.cell)
+            of_model.sort(key=lambda row: (row.measured_s, row.cell))
         return cls(dict(rows), ranking, comparisons, asked)
 
     @cached_property
@@ -332,7 +332,9 @@ def settings_by_input(scored: Scored) -> list[dict[str, list[Score]]]:
             by_input[score.input or score.cell][model][score.cell] = score
     groups = []
     for _, by_model in sorted(by_input.items()):
-        cells = sorted(set.intersection(*(set(row) for row in by_model.values())))
+        shared = set.intersection(*(set(row) for row in by_model.values()))
+        measured = next(iter(by_model.values()))
+        cells = sorted(shared, key=lambda cell: (measured[cell].measured_s, cell))
         if len(cells) >= 2 and len(by_model) == len(scored.ranking.models):
             rows = {model: [row[cell] for cell in cells] for model, row in by_model.items()}
             groups.append(rows)

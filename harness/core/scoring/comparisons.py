@@ -99,9 +99,10 @@ def mean_error(row: Sequence[Score]) -> float:
 
 
 def _nearest(models: Iterable[str], pairs: Sequence[Comparison]) -> tuple[str, ...]:
-    """The *models* of which no other is nearer."""
+    """The *models* of which no other is nearer; one model alone is never nearest."""
     farther = {pair.worse for pair in pairs if pair.verdict == "nearer"}
-    return tuple(model for model in models if model not in farther)
+    ranked = tuple(models)
+    return tuple(model for model in ranked if model not in farther) if len(ranked) > 1 else ()
 
 
 def ranked_rows(
@@ -252,11 +253,18 @@ def units_of(cells: Sequence[Score], scope: Scope) -> list[str]:
     """
     The unit of each cell: itself, or of the *scope* of inputs its input.
 
-    A cell whose input is not known stands for itself.
+    A cell whose input is not known stands for itself.  Names of units begin with their place by the
+    mean of their measured times, so that cells may be called otherwise and are flipped alike.
     """
-    if scope == "jobs":
-        return [cell.cell for cell in cells]
-    return [cell.input or cell.cell for cell in cells]
+    names = [
+        cell.cell if scope == "jobs" else cell.input or f"\0{cell.cell}" for cell in cells
+    ]
+    times_s = defaultdict[str, list[float]](list)
+    for name, cell in zip(names, cells, strict=True):
+        times_s[name].append(cell.measured_s)
+    order = sorted(times_s, key=lambda name: (math.fsum(times_s[name]) / len(times_s[name]), name))
+    place = {name: f"{number:06} {name}" for number, name in enumerate(order)}
+    return [place[name] for name in names]
 
 
 @dataclass(frozen=True)

@@ -228,6 +228,8 @@ def model_verdicts(results: ReportData, ranking: Ranking) -> dict[str, str]:
     for model, pair in first_pairs(results, ranking).items():
         if model in verdicts:
             verdicts[model] = _VERDICTS[pair.verdict]
-    if len(ranking.nearest) == 1:
+    if len(ranking.models) == 1:
+        verdicts[ranking.models[0]] = "alone"
+    elif len(ranking.nearest) == 1:
         verdicts[ranking.nearest[0]] = "nearest"
     return verdicts | dict.fromkeys(ranking.left_out, "not ranked")
