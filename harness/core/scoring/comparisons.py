@@ -256,9 +256,7 @@ def units_of(cells: Sequence[Score], scope: Scope) -> list[str]:
     A cell whose input is not known stands for itself.  Names of units begin with their place by the
     mean of their measured times, so that cells may be called otherwise and are flipped alike.
     """
-    names = [
-        cell.cell if scope == "jobs" else cell.input or f"\0{cell.cell}" for cell in cells
-    ]
+    names = [cell.cell if scope == "jobs" else cell.input or f"\0{cell.cell}" for cell in cells]
     times_s = defaultdict[str, list[float]](list)
     for name, cell in zip(names, cells, strict=True):
         times_s[name].append(cell.measured_s)
