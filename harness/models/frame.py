@@ -89,6 +89,10 @@ def frame_s(
     return seconds, tuple(f"no job shows a {name}: the frame takes it as 0" for name in absent)
 
 
+# From this version of profiles on a body is what ran, and no job is a body beside a formula.
+_BODIES_AS_RUN = 10
+
+
 def whole_job(
     job_s: float | None,
     body_s: float | None,
@@ -96,11 +100,14 @@ def whole_job(
     inputs: tuple[JobConfig, Cluster, JobInput],
 ) -> tuple[float | None, tuple[str, ...]]:
     """
-    What a model of bodies gives as a whole job: *job_s* where no frame can be lent, with a warning.
+    What a model that learns whole jobs gives as one: *job_s*, as the profiled jobs took it.
 
-    That is where the body is not known, *body_s* is `None`, or a part of the frame; elsewhere the
-    job is left to the frame: `None`, and no warning.
+    Earlier profiles have bodies that are the rest of a job beside the formula of the frame.  Their
+    jobs are left to the frame (`None`), unless the body (*body_s* is `None`) or a part of the frame
+    is not known: then it is the whole job, with a warning.
     """
+    if profile.schema_version >= _BODIES_AS_RUN:
+        return job_s, ()
     try:
         frame_s(profile.frame, *inputs)
         missing: tuple[str, ...] = ("body_s",) if body_s is None else ()

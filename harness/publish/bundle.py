@@ -157,17 +157,22 @@ def write_rest(
     if claimed == "closed" and rules_check.unmet:
         what = "\n  ".join(["the closed division is not met:", *rules_check.unmet.values()])
         fix = "publish it as open: --division open"
-        raise DataError(what, where=scratch.name.strip("."), fix=fix)
+        raise DataError(what, where=name_of(scratch), fix=fix)
     _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
     _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
     if pseudonyms is not None:
-        _refuse_private(pseudonyms, scratch, scratch.name.strip("."))
+        _refuse_private(pseudonyms, scratch, name_of(scratch))
     _write(scratch / "CITATION.cff", crate.citation(claim, authors, licence))
     metadata = crate.crate(claim, authors, licence, bundle_hashes(scratch), scratch)
     _write(scratch / "ro-crate-metadata.json", metadata)
     write_sums(scratch)
     checked = rules_check.model_copy(update={"claimed": claimed})
     return Published(claim, checked, without_pdf)
+
+
+def name_of(scratch: Path) -> str:
+    """Name of the bundle that is made in *scratch*, a folder ``.NAME.SUFFIX`` beside it."""
+    return scratch.name.removeprefix(".").rpartition(".")[0]
 
 
 def move_into_place(

@@ -1,5 +1,5 @@
 """
-The rules of a comparison, version 1.0 (docs/rules.md), and what decides each in a bundle.
+The rules of a comparison, version 2.0 (docs/rules.md), and what decides each in a bundle.
 
 A bundle that meets all of them is of the closed division; any other is of the open one and says,
 rule by rule, how it differs.  What cannot be decided is not met.

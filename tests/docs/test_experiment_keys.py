@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from harness.base.records.question import KINDS
-
 from harness.core.experiment.file import read_experiment
 from tests.experiment.editor_schema import experiment_schema
 

@@ -14,6 +14,7 @@ from harness.models.scaling import NUMERIC, SWITCHES, ZERO_FACTOR, Scaling, cell
 from tests.models.profiled import cell_inputs, job, profile, stat
 
 SCALING = Scaling()
+EARLIER = {"schema_version": 9}  # whose bodies are jobs beside the formula of the frame
 WHOLE = "the whole job as the profiled jobs took it: {} is not known"
 sizes = st.integers(1, 2000)
 
@@ -95,25 +96,31 @@ class TestScaling:
         unknown = job(60.0, body_s=None)
         other = job(90.0, body_s=80.0, mib=640, cell="d")
 
+        inputs = cell_inputs(mib=192, slots=3)
+        earlier = SCALING.predict(profile(unknown).model_copy(update=EARLIER), *inputs)
         alone = predict(unknown, mib=192, slots=3)
         beside = predict(unknown, other, mib=64)
 
-        assert (alone.body_s, alone.job_s, alone.published_s) == (None, 120.0, 120.0)
-        assert alone.warnings[1:] == (WHOLE.format("body_s"),)
+        for answer in (earlier, alone):
+            assert (answer.body_s, answer.job_s, answer.published_s) == (None, 120.0, 120.0)
+        assert earlier.warnings[1:] == (WHOLE.format("body_s"),)
+        assert alone.warnings[1:] == ()
         assert beside.warnings == ("scaled from cell d",)
 
     def test_whole_job_stands_where_no_frame_can_be_lent(self):
         """
         A body that is known is no job without what passes around it; else the job is the frame's.
         """
-        bare = profile(job(60.0), frame={"job_start_s": stat(3.0)})
+        bare = profile(job(60.0), frame={"job_start_s": stat(3.0)}).model_copy(update=EARLIER)
         missing = "job_end_s, map_start_s, map_end_s, reduce_end_s"
 
         alone = SCALING.predict(bare, *cell_inputs(mib=192, slots=3))
 
         assert (alone.body_s, alone.job_s) == (120.0, 120.0)
         assert alone.warnings[1:] == (WHOLE.format(missing),)
-        assert predict(job(60.0)).job_s is None
+        whole = SCALING.predict(profile(job(60.0)).model_copy(update=EARLIER), *cell_inputs())
+        assert whole.job_s is None
+        assert predict(job(60.0)).job_s == predict(job(60.0)).published_s
 
 
 class TestChoice:

@@ -13,6 +13,7 @@ import pytest
 from harness.base.documents.formats import render_html
 from harness.base.documents.wording import typographic
 from harness.base.records.score import ScoreBook
+from harness.core.experiment.model import AskedQuestion
 from harness.core.reports import REPORTS
 from harness.core.reports.data import ReportData
 from harness.core.reports.sections import make_document
@@ -121,7 +122,7 @@ class TestWholeRun:
         shown = "".join(page.text)
 
         assert page.tags.index("h1") < page.tags.index("table") < page.tags.index("details")
-        assert whole.experiment.question in shown
+        assert whole.experiment.title in shown
         assert (
             typographic("whatif-mr2 is nearest: its predicted job times are off by 13 %") in shown
         )
@@ -278,7 +279,9 @@ def hostile(data):
     hostile_scores = {"scores": scores, "summaries": summaries, "rankings": rankings}
     return dataclasses.replace(
         data,
-        experiment=data.experiment.model_copy(update={"name": HOSTILE, "question": HOSTILE}),
+        experiment=data.experiment.model_copy(
+            update={"name": HOSTILE, "question": AskedQuestion(title=HOSTILE, how_far="best")}
+        ),
         cells={cell: (spec, HOSTILE) for cell, (spec, _) in data.cells.items()},
         trials=[*trials, *data.trials[2:]],
         score_book=data.score_book.model_copy(update=hostile_scores),

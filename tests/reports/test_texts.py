@@ -61,7 +61,7 @@ class TestJson:
         Question, answer, failed trials with evidence, and manifest are there.
         """
         assert values["schema_version"] == 2
-        assert values["question"] == whole.experiment.question
+        assert values["question"] == whole.experiment.title
         assert values["answer"]["headline"].startswith("whatif-mr2 is nearest")
         assert [t["evidence"] for t in values["failed_trials"]] == [
             f"trials/{r.trial.id}/raw" for r in whole.trials if r.state != "done"

@@ -191,7 +191,7 @@ def test_asks_others_beside_those_of_a_run(folders):
     anew = asked_anew(run, "", (), ["./mine.py:Mine"]).predict
     again = asked_anew(run, "", (), ["whatif"]).predict
 
-    assert (other.models, other.code["mine"]) == (("whatif", "mine", "other", "nearest"), own)
+    assert (other.models, other.code["mine"]) == (("whatif", "mine", "other", "scaling"), own)
     assert (anew.models, anew.code["mine"] == own) == (("whatif", "mine"), False)
     assert again == run.experiment().predict
 

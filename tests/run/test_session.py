@@ -22,6 +22,7 @@ from harness.base.errors import (
     SpecError,
 )
 from harness.base.records.manifest import OfferedGpus
+from harness.base.records.question import BEST, Question
 from harness.base.records.score import ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, TrialRecord
 from harness.base.stats.sequential import LOOK_ERROR
@@ -36,13 +37,14 @@ from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate import steps
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals
-from harness.core.run import manifest, preflight, reuse
+from harness.core.evaluate.steps import asked_question
+from harness.core.run import decides, manifest, preflight, repeats, reuse
 from harness.core.run import session as module
 from harness.core.run.asking import analyse
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
-from harness.core.scoring import comparisons
+from harness.core.scoring.design import TYPICAL
 from harness.core.store import Store
 from harness.core.store.traces import remake_trace
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
@@ -64,6 +66,13 @@ predict: {models: [whatif], profile_on: {mapreduce.task.io.sort.factor: [3]}}
 
 
 UNTIL_DECIDED = ["repeat=until decided", "predict.models=[whatif, whatif-printed]"]
+
+
+def never_decided(_scores, measurements):
+    """
+    The first measured cell once more, whatever was measured.
+    """
+    return [measurements[0].cell], "a or b is undecided"
 
 
 class Interrupted(RecordingConsole):
@@ -249,17 +258,16 @@ class TestMeasure:
     @pytest.mark.process
     def test_adds_trials_until_the_looks_are_spent(self, session, monkeypatch):
         """
-        Trials that all take equally long never tell what their noise is: each look asks for one
-        more of the scored cell, and says why.
+        Each look asks for one more of the scored cell, and says why.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)  # jobs this small are mostly frame
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         s = session(overrides=UNTIL_DECIDED)
         run, failed = s.measure()
 
         by_time = sorted(run.trials().values(), key=lambda r: r.started_s)
         added = [r.trial for r in by_time if r.trial.look]
         assert [(t.look, t.repetition) for t in added] == [(n, n + 1) for n in range(1, 8)]
-        assert all("is undecided: the noise is not known" in t.reason for t in added)
+        assert all(t.reason == "a or b is undecided" for t in added)
         assert [r.trial for r in by_time] == list(run.read_plan())
         assert (failed, run.finished, len(run.read_plan())) == (0, True, 11)
         assert run.read_manifest().repeats_ended.startswith("8 looks are spent; ")
@@ -268,12 +276,21 @@ class TestMeasure:
         """
         And says so.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         s = session(overrides=[*UNTIL_DECIDED, "budget=1 ms"])
         run, _ = s.measure()
 
         assert len(run.trials()) == 4
         assert run.read_manifest().repeats_ended.startswith("the budget is spent; ")
+
+    def test_adds_none_where_no_repeat_tells(self, session):
+        """
+        One cell tells nothing, however often it is measured.
+        """
+        run, _ = session(overrides=UNTIL_DECIDED).measure()
+
+        ended = run.read_manifest().repeats_ended
+        assert ended.startswith("no repeat tells: fewer than 6 cells tell nothing")
 
     def test_adds_none_where_no_model_can_be_compared(self, session):
         """
@@ -288,7 +305,7 @@ class TestMeasure:
         """
         Trials that were added before are planned ones now, and no look is made twice.
         """
-        monkeypatch.setattr(comparisons, "MOST_FRAME", 9.0)
+        monkeypatch.setattr(repeats, "next_repeats", never_decided)
         with pytest.raises(KeyboardInterrupt):
             session(console=Interrupted(6), overrides=UNTIL_DECIDED).measure()
         run, _ = session(overrides=UNTIL_DECIDED).measure()
@@ -1036,11 +1053,11 @@ class TestAskAgain:
         shutil.rmtree(measured[1].path)
 
         assert run.experiment().predict.source == measured[1].id
-        assert main(["predict", str(run.path), "--models", "nearest"]) == 0
-        assert main(["predict", str(run.path), "--model", "nearest", "--model", "ernest"]) == 0
+        assert main(["predict", str(run.path), "--models", "scaling"]) == 0
+        assert main(["predict", str(run.path), "--model", "scaling", "--model", "ernest"]) == 0
         instead, besides = run.analyses()
-        assert [*instead.read_predictions()] == ["nearest"]
-        assert [*besides.read_predictions()] == ["ernest", "nearest", "whatif"]
+        assert [*instead.read_predictions()] == ["scaling"]
+        assert [*besides.read_predictions()] == ["ernest", "scaling", "whatif"]
         for asked in (run, instead, besides):
             assert (asked.path / "profiles" / "terasort.json").read_bytes() == profile
             assert asked.experiment().predict.source == measured[1].id
@@ -1150,7 +1167,7 @@ class TestAskAgain:
             session(overrides=["repeat=3"]).evaluation()
         with pytest.raises(DataError, match="asked with other models than the file's"):
             session(overrides=MODELS).evaluation()
-        assert session(overrides=["question=Why?"]).evaluation().experiment.question == "Why?"
+        assert session(overrides=["question=Why?"]).evaluation().experiment.title == "Why?"
 
     def test_trials_are_taken_over(self, session, monkeypatch, clusters):
         """
@@ -1198,3 +1215,105 @@ class TestAskAgain:
         assert Evaluation.of(run).score().scores
         with pytest.raises(EvidenceError, match="was measured before the predictions"):
             Evaluation.of(run).score(strict=True)
+
+
+NEARER = ["predict.models=[whatif, whatif-printed]", "question={nearer: [whatif, whatif-printed]}"]
+
+
+class TestQuestion:
+    def test_a_design_in_which_perfection_stays_undecided_is_refused(self, session, clusters):
+        """
+        Before anything is started, with what would do.
+        """
+        with pytest.raises(SpecError, match=r"cannot be decided: 1 cell .* with 8 cells") as caught:
+            session(overrides=NEARER).measure()
+
+        assert "--anyway" in caught.value.fix
+        assert clusters.running == 0
+
+    def test_a_plan_says_what_it_decides_and_that_it_would_be_refused(self, session):
+        """
+        It starts nothing, so it is shown.
+        """
+        s = session(overrides=NEARER)
+        planned = s.plan()["decides"]
+
+        assert (planned["units"], planned["gap"], planned["enough"]) == (1, None, 8)
+        assert planned["spread"] == "typical of the published grids"
+        assert any(line.startswith("warning: harness run refuses this") for line in s.console.lines)
+
+    def test_one_model_is_compared_with_none(self, session):
+        """
+        A plan says nothing of a decision.
+        """
+        assert "decides" not in session().plan()
+
+    def test_is_sealed_with_the_predictions(self, session):
+        """
+        And answered as such.
+        """
+        s = session(overrides=["question={how_far: whatif}"])
+        run, _ = s.measure()
+        book = s.evaluation(run).score()
+
+        assert run.seal.question() == Question(how_far="whatif")
+        assert (book.answer.asked, book.answer.question.title) == ("sealed", "")
+        assert book.answer.sentence.startswith("whatif is off by ")
+
+    def test_asked_anyway_it_is_explored(self, session):
+        """
+        Its pairs are no family of their own.
+        """
+        s = session(overrides=[*NEARER, "question.anyway=true"])
+        run, _ = s.measure()
+        book = s.evaluation(run).score()
+
+        assert book.answer.asked == "explored"
+        assert book.asked() == []
+
+    def test_changed_after_the_seal_it_is_refused(self, session):
+        """
+        The words may change, and what is asked may not.
+        """
+        s = session()
+        run, _ = s.measure()
+        session(overrides=["question=In other words?"]).evaluation(run).score()
+
+        other = session(overrides=["question={how_far: whatif}"]).evaluation(run)
+        with pytest.raises(EvidenceError, match="the question was changed after the seal"):
+            other.score()
+
+    def test_of_a_run_that_sealed_none_it_is_asked_afterwards(self, session):
+        """
+        As of all that earlier versions measured.
+        """
+        s = session()
+        run, _ = s.measure()
+        seal = json.loads(run.seal.path.read_text())
+        del seal["question"]
+        run.seal.path.write_text(json.dumps(seal))
+        chain = run.path / "trials.jsonl"
+        chain.write_text("\n".join(chain.read_text().splitlines()) + "\n")
+
+        found, asked = asked_question(s.evaluation(run))
+        assert (found.how_far, asked) == (BEST, "afterwards")
+
+    def test_the_spread_of_an_earlier_run_counts(self, session, monkeypatch):
+        """
+        By its name; a damaged one says nothing.
+        """
+        s = session()
+        run, _ = s.measure()
+        s.evaluation(run).score()
+        known = replace(TYPICAL, origin=f"run {run.id}")
+        monkeypatch.setattr(decides, "spread_of", lambda _, origin: replace(known, origin=origin))
+
+        later = session(overrides=["predict.models=[whatif, whatif-printed]"])
+        assert later.plan()["decides"]["spread"] == f"run {run.id}"
+
+    def test_a_run_that_is_not_there_cannot_have_moved(self, session):
+        """
+        Before anything is measured.
+        """
+        with pytest.raises(DataError, match="20200101"):
+            session(overrides=["question={moved_since: 20200101}"]).measure()

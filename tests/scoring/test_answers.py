@@ -243,13 +243,16 @@ class TestHowFar:
         assert (best.model, best.cells, best.worst) == ("a", 6, pytest.approx(0.06))
         assert (named.cells, named.worst) == (7, pytest.approx(0.5))
 
-    def test_of_equal_errors_the_last_cell_by_name_is_the_worst(self):
+    def test_of_equal_errors_no_cell_is_the_worst(self):
         """
-        So that the order of scores does not matter.
+        So that neither the order of scores nor the names of cells matter; else it is named.
         """
-        cells = row("a", {"c2": 1.2, "c3": 1.2, "c1": 1.2})
+        cells = {"c2": 1.2, "c3": 1.2, "c1": 1.2}
+        found = answered(Question(how_far="a"), row("a", cells))
+        alone = answered(Question(how_far="a"), row("a", {**cells, "c2": 1.3}))
 
-        assert answered(Question(how_far="a"), cells).worst_cell == "c3"
+        assert (found.worst, found.worst_cell) == (pytest.approx(0.2), "")
+        assert (alone.worst, alone.worst_cell) == (pytest.approx(0.3), "c2")
 
     def test_a_model_without_an_answer_is_named(self):
         """
@@ -379,7 +382,7 @@ class TestNearer:
         two = answered(Question(nearer=("y", "b", "x")), row("a", NEAR), row("b", FAR))
 
         assert one.sentence == "It cannot be told: x answers no cell."
-        assert two.sentence == "It cannot be told: y and x answers no cell."
+        assert two.sentence == "It cannot be told: y and x answer no cell."
         assert (one.outcome, one.error, one.floor, one.cells) == ("cannot tell", None, None, 0)
 
     def test_models_that_share_no_cell_are_not_compared(self):
@@ -710,7 +713,7 @@ class TestClaims:
 
         assert (found.outcome, found.cells) == ("cannot tell", 0)
         assert found.sentence.endswith(
-            ": It cannot be told: prophet and whatif answers no cell."
+            ": It cannot be told: prophet and whatif answer no cell."
         )  # fmt: skip
 
     @pytest.mark.parametrize(

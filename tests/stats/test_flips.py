@@ -201,7 +201,6 @@ class TestByDefinition:
 
         assert (found.low[0], found.high[0], found.chance[0]) == (-math.inf, math.inf, 2 / 64)
 
-    @pytest.mark.xfail(reason="a coefficient that is 0 but for rounding counts as above 0")
     @pytest.mark.parametrize(("cells", "gap"), [(7, -0.1), (7, -0.3)])
     def test_rounding_makes_no_bound(self, cells, gap):
         """
@@ -211,7 +210,6 @@ class TestByDefinition:
 
         assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
 
-    @pytest.mark.xfail(reason="of units of very different size the interval is taken for all")
     def test_units_of_different_size_have_a_bound_where_0_is_contradicted(self):
         """
         One input of nine cells and five of one, which all add as much to the difference: one flip

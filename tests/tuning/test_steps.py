@@ -129,7 +129,7 @@ class TestStep:
         experiment = read_experiment(json.dumps(file), "a", ())
 
         assert (experiment.name, experiment.repeat) == ("a-name", 2)
-        assert experiment.question == "Is a job faster with the settings that a model chose?"
+        assert experiment.title == "Is a job faster with the settings that a model chose?"
         assert file["predict"] == {
             "models": ["whatif-mr2"],
             "from": str(tuning.source.path.absolute()),

@@ -54,7 +54,11 @@ class Question(Record):
     @property
     def asks(self) -> Question:
         """What is asked, without the words: what is sealed."""
-        return self.model_copy(update={"title": ""})
+        return Question(**{**self.as_record().model_dump(), "title": ""})
+
+    def as_record(self) -> Question:
+        """It as it is stored, whatever file it came from."""
+        return Question(**{name: getattr(self, name) for name in Question.model_fields})
 
     def as_words(self) -> str:
         """Say in a sentence what is asked: for who gave it no title."""
@@ -90,8 +94,8 @@ class Answer(Record):
     What a run says to a *question*, which was *asked* in the order of `Asked`.
 
     *sentence* says it, on so many *cells*.  *model* is who is meant, *error* what it has (of a
-    choice: its regret), from *low* to *high* at 95 %; *worst* is that of the *worst_cell*.  *floor*
-    is what a perfect model would have, and at most *floor_high* in 95 of 100 cases.  What was asked
+    choice: its regret), from *low* to *high* at 95 %; *worst* is that of the *worst_cell*, which has
+    no name where several are as far off.  *floor* is what a perfect model would have, and at most *floor_high* in 95 of 100 cases.  What was asked
     of pairs of models stands among the comparisons of the scores.
     """
 

@@ -24,8 +24,9 @@ from harness.base.stats.gaps import change_tests
 from harness.base.stats.resampling import FEWEST_REFITS, jackknife_variance
 from harness.base.stats.spread import ENOUGH_REPEATS, mean_floors
 from harness.base.text import excerpt
-from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.measurements import measure_trials
 from harness.core.evaluate.sensitivity import Repeats, Sensitivity, sensitivity_of
+from harness.core.evaluate.stored import StoredTrials
 from harness.core.experiment.grid import axis_values, label, readable, varying
 from harness.core.reports.sections.method import flatten
 from harness.core.scoring.comparisons import FAMILY_ERROR, MARGIN
@@ -79,7 +80,7 @@ class Change(NamedTuple):
 class Side:
     """What is compared of one run: *facts* are what it says of itself, *missing* what it lacks."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: StoredTrials) -> None:
         """Read it; `DataError` where it has not come to its end, or is not as it was measured."""
         self.run = evaluation.run
         _require_finished(evaluation)
@@ -218,7 +219,7 @@ def cost_estimates(profile: Profile) -> Iterator[tuple[str, Estimate]]:
         yield name, (cost.value, spread, cost.count - 1, 0.0)
 
 
-def _require_finished(evaluation: Evaluation) -> None:
+def _require_finished(evaluation: StoredTrials) -> None:
     """Raise `DataError` where a run has not come to its end."""
     run = evaluation.run
     if not run.measured.finished:
@@ -231,10 +232,11 @@ def _require_finished(evaluation: Evaluation) -> None:
 
 
 def trials_by_cell(
-    evaluation: Evaluation, scores: ScoreBook, *, profiling: bool = True
+    evaluation: StoredTrials, scores: ScoreBook, *, profiling: bool = True
 ) -> dict[str, list[Measurement]]:
     """All measurements of each cell, *profiling* ones too; those of smaller inputs first."""
-    measurements = evaluation.measurements(scores.measurements, profiling=profiling)
+    stored = (*scores.measurements, *evaluation.published_measurements())
+    measurements = measure_trials(evaluation, stored, profiling=profiling)
     sizes = {cell: spec.workload.input_bytes for cell, spec in evaluation.cells.items()}
     trials = defaultdict[str, list[Measurement]](list)
     for measurement in sorted(measurements, key=lambda measurement: sizes[measurement.cell]):

@@ -16,6 +16,7 @@ from harness.base.records.score import Measurement, ScoreBook
 from harness.base.records.trial import TrialRecord
 from harness.base.records.vet import VetBook
 from harness.core.evaluate.measurements import measure_trials
+from harness.core.evaluate.moved import answer_moved
 from harness.core.evaluate.reporting import report_data, report_document, vet_trials, write_report
 from harness.core.evaluate.steps import asked_question, predict_run, profile_run, score_run
 from harness.core.evaluate.stored import StoredTrials
@@ -42,9 +43,8 @@ class Evaluation(StoredTrials):
         """
         score_book = score_run(self, stored, strict=strict)
         question, asked = asked_question(self)
-        if question.moved_since:
-            from harness.core.evaluate.moved import answer_moved  # which opens the other run
-
+        # A bundle stands alone: the earlier run is not there, and how far the best is off is said.
+        if question.moved_since and not self.run.measured.is_published:
             found = answer_moved(self.run, question, asked)
             score_book = score_book.model_copy(update={"answer": found})
             self.run.write_scores(score_book)

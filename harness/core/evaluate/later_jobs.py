@@ -23,6 +23,8 @@ _NOT_KNOWN = (
 # Times per reduce; all other phases and parts are per map.
 _OF_REDUCES = ("reduce_", "shuffle_", "sort_s", "copy_", "inmem_", "ondisk_")
 _OF_JOBS = ("body_s", "job_s", "published_s", "map_waves", "reduce_waves")
+_OF_TASKS = ("map_task_s", "reduce_task_s")
+_OF_PARTS = ("phases", "measurable", "parts")
 
 
 class AskedJobs(NamedTuple):
@@ -62,6 +64,24 @@ def later_size_ratio(profile: Profile) -> float | None:
     return read_bytes / math.fsum(first_bytes[job.trial] for job in later_jobs)
 
 
+class Weights(NamedTuple):
+    """How much each kind of job counts: by *jobs*, and by *maps* for what is said of one map."""
+
+    jobs: Sequence[float]
+    maps: Sequence[float]
+
+    @classmethod
+    def of(cls, asked: Sequence[AskedJobs]) -> Weights:
+        """Of the jobs as they were *asked*."""
+        shares = [job.share for job in asked]
+        maps = [job.share * job.inputs[2].num_splits for job in asked]
+        return cls(shares, maps)
+
+    def of_part(self, name: str) -> Sequence[float]:
+        """Those of a part of a task: all jobs have as many reduces."""
+        return self.jobs if name.startswith(_OF_REDUCES) else self.maps
+
+
 def mean_job(predictions: Sequence[Prediction], jobs: Sequence[AskedJobs]) -> Prediction:
     """
     Prediction of one of all *jobs*: times of jobs are means over jobs, those of tasks over tasks.
@@ -71,37 +91,26 @@ def mean_job(predictions: Sequence[Prediction], jobs: Sequence[AskedJobs]) -> Pr
     first = predictions[0]
     if len(predictions) == 1:
         return first
-    job_weights = [asked.share for asked in jobs]
-    map_counts = [asked.inputs[2].num_splits for asked in jobs]
-    map_weights = [asked.share * count for asked, count in zip(jobs, map_counts, strict=True)]
-
-    def weights_of(name: str) -> list[float]:
-        return job_weights if name.startswith(_OF_REDUCES) else map_weights
-
-    changes: dict[str, Any] = {
-        name: _mean([getattr(prediction, name) for prediction in predictions], job_weights)
-        for name in _OF_JOBS
-    }
-    for name in ("map_task_s", "reduce_task_s"):
-        times_s = [getattr(prediction, name) for prediction in predictions]
-        changes[name] = _mean(times_s, weights_of(name))
-    for name in ("phases", "measurable", "parts"):
-        rows: list[Mapping[str, float]] = [getattr(prediction, name) for prediction in predictions]
-        changes[name] = {
-            part: _mean([row[part] for row in rows], weights_of(part))
-            for part in rows[0]
-            if all(part in row for row in rows)
-        }
+    weights = Weights.of(jobs)
+    changes: dict[str, Any] = {}
+    for name in (*_OF_JOBS, *_OF_TASKS):
+        counted = weights.jobs if name in _OF_JOBS else weights.of_part(name)
+        changes[name] = _mean([getattr(prediction, name) for prediction in predictions], counted)
+    for name in _OF_PARTS:
+        rows = [getattr(prediction, name) for prediction in predictions]
+        changes[name] = _mean_parts(rows, weights)
     estimates = [prediction.estimates for prediction in predictions]
-    changes["estimates"] = {
-        name: _mean([bodies_s[name] for bodies_s in estimates], job_weights)
-        for name in first.estimates
-        if all(name in bodies_s for bodies_s in estimates)
-    }
+    changes["estimates"] = _mean_parts(estimates, Weights(weights.jobs, weights.jobs))
     for name in ("warnings", "not_applicable"):
         texts = [text for prediction in predictions for text in getattr(prediction, name)]
         changes[name] = tuple(dict.fromkeys(texts))
     return first.model_copy(update=changes)
+
+
+def _mean_parts(rows: Sequence[Mapping[str, float]], weights: Weights) -> dict[str, float | None]:
+    """The mean of each part that all *rows* have."""
+    shared = [part for part in rows[0] if all(part in row for row in rows)]
+    return {part: _mean([row[part] for row in rows], weights.of_part(part)) for part in shared}
 
 
 def _mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.base.errors import HarnessError
 from harness.base.records.question import Answer, Asked, Outcome, Question
 from harness.core.evaluate.changes import Change, Side, changes, sentence
-from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.stored import StoredTrials
 from harness.core.scoring.answers import no_answer
 from harness.core.store import Run, Store
 
@@ -14,8 +14,8 @@ def answer_moved(run: Run, question: Question, asked: Asked) -> Answer:
     """Say what has moved in *run*, which is scored, since the run that *question* names."""
     results_dir = run.measured.path.absolute().parent.parent
     try:
-        earlier = Side(Evaluation.of(Store(results_dir).find(question.moved_since)))
-        present = Side(Evaluation.of(run))
+        earlier = Side(StoredTrials.of(Store(results_dir).find(question.moved_since)))
+        present = Side(StoredTrials.of(run))
         changed = changes(earlier, present)
     except HarnessError as error:
         return no_answer(question, asked, error.what)

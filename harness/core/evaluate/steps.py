@@ -172,14 +172,14 @@ def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
 
     `EvidenceError`: it is another question than the one that was sealed.
     """
-    question = trials.experiment.question
+    question = trials.experiment.question.as_record()
     run = trials.run
     if run.measured is not run:
         return question, "explored"
     sealed = run.seal.question()
     if sealed is None:
         return question, "afterwards"
-    if sealed != Question.model_validate(question.asks.model_dump()):
+    if sealed != question.asks:
         what = f"the question was changed after the seal: it was '{sealed.as_words()}'"
         fix = "ask the new one beside it: harness predict RUN --question '...'"
         raise EvidenceError(what, where=str(run.seal.path), fix=fix)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from pydantic import ValidationError
 
 from harness.base.errors import SpecError
+from harness.base.records.question import Question
 from harness.base.text import did_you_mean, excerpt
 from harness.core.experiment.document import Document
 from harness.core.experiment.model import AskedQuestion, Experiment
@@ -43,7 +44,7 @@ def read_question(
     return asked
 
 
-def with_question(experiment: Experiment, question: AskedQuestion) -> Experiment:
+def with_question(experiment: Experiment, question: Question) -> Experiment:
     """*experiment* with another *question*; its words stay where the new one has none."""
     title = question.title or question.as_words()
     return experiment.model_copy(update={"question": question.model_copy(update={"title": title})})

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.model import Experiment
+from harness.core.experiment.question import with_question
 from harness.core.store import Run
 from harness.core.store.compare import Difference, compare_files
 from harness.core.store.traces import remake_all_traces
@@ -34,7 +36,7 @@ def reproduce(
     if run.seal.exists():
         run.seal.check()
     is_lean = is_lean or run.published_level != ""
-    experiment = run.experiment()
+    experiment = experiment_as_asked(run)
     plan = run.read_plan()
     stages = list(STAGES)
     has_traces = not is_lean or has_any(run, STAGES["trace"])
@@ -51,10 +53,16 @@ def reproduce(
         made = [stage for stage in made if stage != "profiles"]
     remade_run = run.link_to(folder, [stage for stage in stages if stage not in made])
     evaluation = Evaluation(remade_run, experiment, plan)
+
+    def predict() -> None:
+        evaluation.predict()
+        if run.seal.exists():  # with what was sealed: older seals have no question
+            remade_run.seal.add(run.seal.question())
+
     make: dict[str, Callable[[], object]] = {
         "trace": lambda: remake_all_traces(remade_run),
         "profiles": evaluation.profile,
-        "predictions": evaluation.predict,
+        "predictions": predict,
         "scores": lambda: evaluation.score(measurements),
     }
     for stage in made:
@@ -62,6 +70,15 @@ def reproduce(
             break
         make[stage]()
         yield stage, list(compare_files(run.opener, remade_run.opener, STAGES[stage]))
+
+
+def experiment_as_asked(run: Run) -> Experiment:
+    """Experiment of *run*, with the question that was asked of it afterwards, if one was."""
+    experiment = run.experiment()
+    found = run.read_scores().answer if run.is_scored else None
+    if found is None or found.asked != "afterwards":
+        return experiment
+    return with_question(experiment, found.question)
 
 
 def has_any(run: Run, pattern: str) -> bool:

@@ -136,7 +136,9 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     errors = [score.relative_error for score in row]
     inputs = [score.input for score in row] if question.scope == "inputs" else []
     low, high = mean_interval(errors, inputs)
-    worst = max(row, key=lambda score: (score.relative_error, score.cell))
+    worst = max(errors)
+    # Names of cells change when a run is published: they must not choose among equal errors.
+    worst_cells = [score.cell for score in row if score.relative_error == worst]
     perfect = perfect_errors(row)
     floor, floor_high = (None, None) if perfect is None else floor_of(perfect)
     numbers = Answer(
@@ -149,8 +151,8 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         error=fmean(errors),
         low=max(0.0, low),
         high=high,
-        worst=worst.relative_error,
-        worst_cell=worst.cell,
+        worst=worst,
+        worst_cell=worst_cells[0] if len(worst_cells) == 1 else "",
         floor=floor,
         floor_high=floor_high,
     )

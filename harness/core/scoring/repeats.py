@@ -28,6 +28,8 @@ def next_repeats(
     pair = _closest_pair(score_book.comparisons, ranking)
     if pair is None:
         return [], "the verdict is reached"
+    if pair.chance is None:
+        return [], f"no repeat tells: {pair.reason}"
     times_s = _times_by_cell(measurements, ranking.quantity)
     better = _shares_by_cell(score_book, pair.better, ranking.quantity)
     worse = _shares_by_cell(score_book, pair.worse, ranking.quantity)
@@ -36,6 +38,8 @@ def next_repeats(
     spreads = np.asarray([coefficient_of_variation(times_s[cell]) or 0.0 for cell in cells])
     shares = np.asarray([[model[cell] for cell in cells] for model in (better, worse)])
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
+    if not noise.any():
+        return [], "no repeat tells: repeats do not differ where the models do"
     reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
     return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason
 

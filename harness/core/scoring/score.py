@@ -34,7 +34,7 @@ from harness.core.scoring.answers import Scored, answer
 from harness.core.scoring.comparisons import FAMILY_ERROR, compare
 from harness.core.scoring.controls import controls
 from harness.core.scoring.metrics import METRICS
-from harness.core.scoring.metrics.errors import i_accu, relative_error, signed_error
+from harness.core.scoring.metrics.errors import relative_error, signed_error
 from harness.core.scoring.tallies import (
     PlannedTrial,
     as_planned,
@@ -237,10 +237,11 @@ def cell_scores(
             if predicted_s is None or not repeats_s:
                 continue
             measured_s = fmean(repeats_s)
+            error = signed_error(predicted_s, measured_s)
             _, whatif_s = baseline_s.get(cell, {}).get(quantity, (level, None))
             accuracy = None
-            if whatif_s is not None:
-                accuracy = i_accu(measured_s, predicted_s, whatif_s)["i_accu_percent"]
+            if whatif_s is not None:  # [Lv] Eq. (6)
+                accuracy = 100 * (relative_error(whatif_s, measured_s) - abs(error))
             yield Score(
                 model=prediction.model,
                 cell=cell,
@@ -251,8 +252,8 @@ def cell_scores(
                 measured_s=measured_s,
                 trials=len(repeats_s),
                 floor=repeats.floors[kind][cell],
-                signed_error=signed_error(predicted_s, measured_s),
-                relative_error=relative_error(predicted_s, measured_s),
+                signed_error=error,
+                relative_error=abs(error),
                 i_accu_percent=accuracy,
                 range=first_trial.range,
                 input=first_trial.input,

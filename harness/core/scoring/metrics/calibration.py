@@ -8,6 +8,7 @@ Metrics of what stands between predicted and measured times: lines, their recali
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from math import exp
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -86,22 +87,14 @@ def number_of_line(
     """
     import numpy as np
 
-    from harness.base.stats.resampling import FEWEST_CELLS, jackknife_interval, kept_cells
+    from harness.base.stats.resampling import FEWEST_CELLS, jackknife_interval
 
     # In one order, so that sums are the same whatever the order of the scores.
-    scores = sorted(scores, key=lambda score: (score.predicted_s, score.measured_s))
-    predicted = np.asarray([score.predicted_s for score in scores])
-    measured = np.asarray([score.measured_s for score in scores])
-    if _are_one_time(predicted) or _are_one_time(measured):
+    cells = sorted((score.predicted_s, score.measured_s, score.input) for score in scores)
+    lines = _lines_of_cells(tuple(cells), logarithmic=logarithmic)
+    if lines is None:
         return None
-    if logarithmic:
-        if predicted.min() <= 0:
-            return None
-        predicted = np.log(predicted)
-        measured = np.log(measured)
-    kept = kept_cells([score.input for score in scores])
-    all_and_kept = np.vstack([np.ones((1, len(scores)), dtype=bool), kept])
-    value, *replicates = getattr(calibration(predicted, measured, all_and_kept), name).tolist()
+    value, *replicates = getattr(lines, name).tolist()
     if not np.isfinite(value):
         return None
     # Value, low and high; the value alone where it has no interval.
@@ -111,6 +104,34 @@ def number_of_line(
     if logarithmic and name == "intercept":
         return _factor(numbers)
     return MetricValue(**dict(zip(_VALUE_AND_ENDS, numbers, strict=False)))
+
+
+# Five metrics are of the same two lines, one after the other.
+@lru_cache(maxsize=4)
+def _lines_of_cells(
+    cells: tuple[tuple[float, float, str], ...], *, logarithmic: bool
+) -> Lines | None:
+    """
+    The line through all *cells*, and those without one unit each; `None` where there is none.
+
+    A cell is its predicted and its measured time, and its input.
+    """
+    import numpy as np
+
+    from harness.base.stats.resampling import kept_cells
+
+    predicted = np.asarray([cell[0] for cell in cells])
+    measured = np.asarray([cell[1] for cell in cells])
+    if _are_one_time(predicted) or _are_one_time(measured):
+        return None
+    if logarithmic:
+        if predicted.min() <= 0:
+            return None
+        predicted = np.log(predicted)
+        measured = np.log(measured)
+    kept = kept_cells([cell[2] for cell in cells])
+    all_and_kept = np.vstack([np.ones((1, len(cells)), dtype=bool), kept])
+    return calibration(predicted, measured, all_and_kept)
 
 
 def _factor(logarithms: Sequence[float]) -> MetricValue | None:
