@@ -46,9 +46,11 @@ _MOST_ROWS = 2**26
 _LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{SCORES})/.*"
 _TASK_LOG = rf"(.*/)?({TASK_LOG}|{SHUFFLE_LOG})\.gz"
 _SAMPLES = r"(speed|machine|processes)[^/]*"  # of each second: profiles rest on them
+_OF_JOB = r"job-[0-9]+-(history\.jhist|conf\.xml)\.gz"  # from which another tool makes its own
+_KEPT = rf"{_OF_JOB}|{_SAMPLES}|{_TASK_LOG}"
 _PUBLISHED = {
     "scores": rf"{_LEAN}|trials/\w+/{RECORD}",
-    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/({_SAMPLES}|{_TASK_LOG}))",
+    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/({_KEPT}))",
     "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|({'|'.join(DISCARDED)})/.*",
 }
 _TEXT = -1
@@ -60,8 +62,8 @@ def published(run: Run, level: str) -> Iterator[str]:
     """
     Names of the files of *run* that are published at *level*, sorted, but for seals and hashes.
 
-    `scores`: from which predictions and scores can be made again; `traces`: profiles, too; `raw`:
-    all that was measured.
+    `scores`: from which predictions and scores can be made again; `traces`: profiles, too, and
+    what Hadoop says of each job; `raw`: all that was measured.
     """
     pattern = re.compile(_PUBLISHED[level], re.DOTALL)
     records = run.trials()

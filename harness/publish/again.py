@@ -1,8 +1,8 @@
 """
 A bundle published again: scored by this version, with the same measurements and predictions.
 
-What was measured, predicted, sealed and disclosed is copied; scores, tables, claim, reports and the
-answers to the rules are made anew.
+What was measured, predicted, sealed and disclosed is copied, packed evidence byte for byte; scores,
+tables, claim, reports and the answers to the rules are made anew.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.core.experiment.question import read_question, with_question
 from harness.core.scoring.claims import models_by_paper
 from harness.core.store import Run, os_error_as_machine_error
 from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
-from harness.core.store.packed import opened
+from harness.core.store.packed import home_of, opened
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
 from harness.core.store.sums import check_sums
@@ -87,7 +87,7 @@ def publish_again(
                 authors=authors or crate.NOBODY,
                 licence=licence,
             )
-            move_into_place(scratch, folder, is_packed=is_packed)
+            move_into_place(scratch, folder, is_packed=is_packed, earlier=home_of(bundle))
         finally:
             remove_tree(scratch)
     return published

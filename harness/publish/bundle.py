@@ -85,7 +85,7 @@ def publish(
     runs: Sequence[Run],
     folder: Path,
     *,
-    level: str = "scores",
+    level: str = "traces",
     division: str | None = None,
     authors: Sequence[crate.Author] = (),
     licence: str = "",
@@ -185,9 +185,15 @@ def name_of(scratch: Path) -> str:
     return scratch.name.removeprefix(".").rpartition(".")[0]
 
 
-def move_into_place(scratch: Path, folder: Path, *, is_packed: bool) -> None:
-    """Let the bundle *scratch* appear as *folder*, packed if *is_packed*, in one step."""
-    result = pack(scratch, scratch / ".packed") if is_packed else scratch
+def move_into_place(
+    scratch: Path, folder: Path, *, is_packed: bool, earlier: Path | None = None
+) -> None:
+    """
+    Let the bundle *scratch* appear as *folder*, packed if *is_packed*, in one step.
+
+    Evidence of its runs that the folder *earlier* has packed stays as it is there.
+    """
+    result = pack(scratch, scratch / ".packed", earlier) if is_packed else scratch
     sync_tree(result)
     refuse_existing(folder)  # another one may have made it meanwhile
     rename_durably(result, folder.absolute())

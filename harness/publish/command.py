@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @folder_option("-o", "--output", help="The folder to make.")
 @choice_option(
     "--evidence",
-    choices=["scores", "traces", "raw"],
+    choices=["traces", "scores", "raw"],
     text="From what a reader can make the results again.",
 )
 @click.option(
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     "--pack",
     "is_packed",
     is_flag=True,
-    help="Make the bundle one file, with its sum, page, rules and a figure beside it.",
+    help="Pack the bundle, and the evidence of each run once and for all.",
 )
 @click.option(
     "--again",

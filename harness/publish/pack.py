@@ -1,48 +1,78 @@
 """
-The packed form of a bundle: one archive, which is never written anew, its sum, and copies.
+The packed form of a bundle: an archive, another one of each run's evidence, sums, and copies.
 
-The copies are what a reader wants to see first: the page of the bundle, its rules, one figure.
+Evidence is packed once: a bundle that is published again has the same archive of it.  The copies
+are what a reader wants to see first: the page of the bundle, its rules, one figure.
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
+import shutil
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.base.errors import EvidenceError
 from harness.clusters.archives import pack as write_archive
-from harness.core.store.packed import ARCHIVE, SUM_ENDING
+from harness.core.store.packed import ARCHIVE, EVIDENCE, PARTS, SUM_ENDING, evidence_of
+from harness.core.store.published import WITH_EVIDENCE, level_of
+from harness.observe.storage.files import folders
 from harness.observe.storage.opener import Opener
 from harness.publish.rules import RULES_FILE
 
 _README = "README.md"
 _TOP = "bundle"  # the folder that the archive unpacks into
 _PREFACE = f"""\
-> A bundle in one file: `tar xzf {ARCHIVE}` unpacks it into `{_TOP}/`, where the commands below are
-> to be given. `harness reproduce`, `harness compare` and `harness publish --check` take this folder
-> as it is. `{ARCHIVE}{SUM_ENDING}` has the sum of the archive; all else here is copied from it.
+> A packed bundle: `tar xzf {ARCHIVE}` unpacks it into `{_TOP}/`, where the commands below are to be
+> given, and each archive in `{EVIDENCE}/`, where there is one, goes there in the same way.
+> `harness reproduce`, `harness compare` and `harness publish --check` take this folder as it is.
+> `{ARCHIVE}{SUM_ENDING}` has the sums of the archives; all else here is copied from the first one.
 
 """
 
 
-def pack(bundle: Path, folder: Path) -> Path:
-    """Write the packed form of *bundle* into the new *folder*, which is given back."""
-    names = sorted(Opener(bundle).names(bundle))
+def pack(bundle: Path, folder: Path, earlier: Path | None = None) -> Path:
+    """
+    Write the packed form of *bundle* into the new *folder*, which is given back.
+
+    Archives of evidence that lie in the folder *earlier*, of the same trials, are copied.
+    """
+    archives = names_by_archive(bundle)
     folder.mkdir()
-    archive = folder / ARCHIVE
-    with archive.open("xb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
-        entries = {f"{_TOP}/{name}": bundle / name for name in names}
-        write_archive(entries, stream)  # type: ignore[arg-type]  # it writes alone
-    sha256 = hashlib.sha256(archive.read_bytes()).hexdigest()
-    (folder / f"{ARCHIVE}{SUM_ENDING}").write_text(f"{sha256}  {ARCHIVE}\n", encoding="utf-8")
+    sums = ""
+    for archive, names in archives.items():
+        (folder / archive).parent.mkdir(exist_ok=True)
+        kept = earlier and earlier / archive
+        if kept and archive != ARCHIVE and kept.is_file():
+            shutil.copyfile(kept, folder / archive)
+        else:
+            _write_archive(folder / archive, {f"{_TOP}/{name}": bundle / name for name in names})
+        sums += f"{Opener(folder).sha256(folder / archive)}  {archive}\n"
+    (folder / f"{ARCHIVE}{SUM_ENDING}").write_text(sums, encoding="utf-8")
     for name in copied_names(bundle):
         preface = _PREFACE if name == _README else ""
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(preface.encode() + (bundle / name).read_bytes())
     return folder
+
+
+def names_by_archive(bundle: Path) -> dict[str, list[str]]:
+    """Names of the files of *bundle* by the archive that has them, that of the bundle first."""
+    names = sorted(Opener(bundle).names(bundle))
+    archives = {ARCHIVE: names}
+    for run in folders(bundle / "runs"):
+        if level_of(Opener(run)) in WITH_EVIDENCE:
+            parts = tuple(f"runs/{run.name}/{part}/" for part in PARTS)
+            archives[evidence_of(run.name)] = [name for name in names if name.startswith(parts)]
+            archives[ARCHIVE] = [name for name in archives[ARCHIVE] if not name.startswith(parts)]
+    return archives
+
+
+def _write_archive(path: Path, entries: Mapping[str, Path]) -> None:
+    """Write the archive *path* of *entries*: equal content, equal bytes."""
+    with path.open("xb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
+        write_archive(entries, stream)  # type: ignore[arg-type]  # it writes alone
 
 
 def copied_names(bundle: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ from harness.core.run.reproduce import reproduce
 from harness.core.store import Run, trials
 from harness.core.store.evidence import Chain
 from harness.core.store.published import ORIGINALS
+from harness.core.store.traces import remake_all_traces
 from harness.observe.storage import opener
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish.evidence import copy_run
@@ -91,6 +92,29 @@ def test_what_it_allows_comes_out_equal(copies, tmp_path, level):
     stages = reproduce(copies[level], tmp_path / "again", "raw", is_lean=True)
 
     assert dict(stages) == {stage: [] for stage in LEVELS[level]}
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_what_hadoop_says_of_each_job_is_there(copies, level):
+    """
+    With all traces: its history and its configuration, from which another program makes its own.
+    """
+    copy = copies[level]
+    of_job = {"job-0-history.jhist", "job-0-conf.xml"}
+
+    for trial in copy.trial_ids():
+        assert of_job & {*copy.raw(trial).names()} == (set() if level == "scores" else of_job)
+
+
+def test_tables_are_not_made_without_recordings(copies, tmp_path):
+    """
+    The history alone would give tables without spans, in the place of those that are there.
+    """
+    copy = Run(shutil.copytree(copies["traces"].path, tmp_path / "copy"))
+
+    with pytest.raises(DataError, match="published with its traces, and without its raw logs"):
+        remake_all_traces(copy)
+    assert files(copy.path) == files(copies["traces"].path)
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -69,7 +69,7 @@ def made(run, tmp_path_factory):
     What was published, and its folder; not to be changed.
     """
     folder = tmp_path_factory.mktemp("bundles") / "bundle"
-    published = publish([run], folder, licence="CC-BY-4.0", authors=AUTHORS)
+    published = publish([run], folder, level="scores", licence="CC-BY-4.0", authors=AUTHORS)
     return published, folder
 
 
@@ -483,7 +483,7 @@ class TestPacked:
         sha256 = hashlib.sha256((packed / ARCHIVE).read_bytes()).hexdigest()
         assert (packed / f"{ARCHIVE}.sha256").read_text() == f"{sha256}  {ARCHIVE}\n"
         readme = (packed / "README.md").read_text()
-        assert readme.startswith(f"> A bundle in one file: `tar xzf {ARCHIVE}` unpacks it into")
+        assert readme.startswith(f"> A packed bundle: `tar xzf {ARCHIVE}` unpacks it into")
         assert readme.endswith((bundle / "README.md").read_text())
         folder = opened(packed)
         assert names(folder) == names(bundle)

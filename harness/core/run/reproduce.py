@@ -41,6 +41,7 @@ def reproduce(
     stages = list(STAGES)
     has_traces = not is_lean or has_any(run, STAGES["trace"])
     has_logs = not is_lean or has_any(run, _HISTORIES)
+    has_logs = has_logs and run.published_level in ("", "raw")  # or there are no recordings
     first = stages.index(given) + 1 if given in stages else 0
     if run.measured is not run or not has_logs:  # of an analysis: traces are the run's
         first = max(first, stages.index("profiles"))

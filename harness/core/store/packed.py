@@ -1,10 +1,12 @@
 """
-A bundle in one file, which commands read as though it were the folder that it was made of.
+A packed bundle, which commands read as though it were the folder that it was made of.
 
 What a user names may be the archive, the folder in which it lies as `bundle.tar.gz`, or a path that
-goes on from there: `results/published/quick/runs/RUN`.  The archive is foreign: it is unpacked by
-the checks of `harness.core.store.extract`, once, into a folder of this user's cache that is named
-by its SHA-256.  Nothing is written into that folder, which can be removed at any time.
+goes on from there: `results/published/quick/runs/RUN`.  Trials of a run may lie in an archive of
+their own beside it, `evidence/RUN.tar.gz`.  Archives are foreign: they are unpacked by the checks
+of `harness.core.store.extract`, once, into a folder of this user's cache that is named by the
+SHA-256 of the first one, whose `SHA256SUMS` has all files.  Nothing is written into that folder,
+which can be removed at any time.
 """
 
 from __future__ import annotations
@@ -17,22 +19,28 @@ from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.base.text import excerpt
-from harness.core.store.sums import SUMS
+from harness.core.store.published import WITH_EVIDENCE, level_of
+from harness.core.store.sums import SUMS, check_sums
+from harness.core.store.trials import DISCARDED
 from harness.observe.storage.files import (
     exclusive_lock,
+    folders,
     is_path,
     os_error_as_machine_error,
     remove_tree,
     rename_durably,
     sync_tree,
 )
+from harness.observe.storage.opener import Opener
 
 ARCHIVE = "bundle.tar.gz"
 UNPACKED = "unpacked-bundles"  # a folder of what was published, which stays as it is
 SUM_ENDING = ".sha256"
+EVIDENCE = "evidence"  # a folder beside the archive
+PARTS = ("trials", *DISCARDED)  # of a run, which its evidence has
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.zst")
-_MOST_SUM_BYTES = 400
-_AGAIN = "get the archive again, with the file of its sum"
+_MOST_SUM_BYTES = 2**20
+_AGAIN = "get the archive again, with the file of its sum, and evidence/, if there is one"
 
 
 def archive_of(path: Path) -> Path | None:
@@ -41,6 +49,11 @@ def archive_of(path: Path) -> Path | None:
         return path
     inner = path / ARCHIVE
     return inner if inner.is_file() else None
+
+
+def evidence_of(run_id: str) -> str:
+    """Give the name, from beside the archive of a bundle, of that with the trials of a run."""
+    return f"{EVIDENCE}/{run_id}.tar.gz"
 
 
 def is_bundle(path: Path) -> bool:
@@ -70,10 +83,9 @@ def opened(path: Path) -> Path:
 
 
 def unpacked(archive: Path) -> Path:
-    """Give the folder with what *archive* has; its sum is checked each time."""
-    with os_error_as_machine_error(archive), archive.open("rb") as stream:
-        sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-    _check_sum(archive, sha256)
+    """Give the folder with what *archive* has; sums are checked each time."""
+    sha256 = _sha256(archive)
+    _check_sums(archive, sha256)
     cache = _cache_folder()
     target = cache / sha256
     if target.is_dir():
@@ -92,8 +104,25 @@ def unpacked(archive: Path) -> Path:
     return target
 
 
-def _check_sum(archive: Path, sha256: str) -> None:
-    """`EvidenceError` where the file beside *archive* states another sum; there may be none."""
+def _sha256(archive: Path) -> str:
+    """SHA-256 of an archive, which must be there."""
+    _require_file(archive)
+    with os_error_as_machine_error(archive), archive.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _require_file(archive: Path) -> None:
+    """`DataError` where an archive is not there."""
+    if not archive.is_file():
+        raise DataError("a part of the bundle is missing", where=str(archive), fix=_AGAIN)
+
+
+def _check_sums(archive: Path, sha256: str) -> None:
+    """
+    `EvidenceError` where the file beside *archive* states another sum; there may be none.
+
+    Its first line is about the archive, further ones are about evidence.
+    """
     sum_file = archive.with_name(archive.name + SUM_ENDING)
     if not sum_file.is_file():
         return
@@ -103,13 +132,49 @@ def _check_sum(archive: Path, sha256: str) -> None:
     if stated is None:
         what = f"this is not the sum of a file: '{excerpt(text, 80)}'"
         raise DataError(what, where=str(sum_file), fix=_AGAIN)
-    if stated[0] != sha256:
-        what = f"its SHA-256 is {sha256}, and {sum_file.name} states {stated[0]}"
-        raise EvidenceError(what, where=str(archive), fix=_AGAIN)
+    sums = {archive: (sha256, stated[0])}
+    for evidence_sha, name in re.findall(rf"\n([0-9a-f]{{64}})  {EVIDENCE}/([^/\n]+)", text):
+        path = archive.parent / EVIDENCE / name
+        sums[path] = (_sha256(path), evidence_sha)
+    for path, (found, expected) in sums.items():
+        if found != expected:
+            what = f"its SHA-256 is {found}, and {sum_file.name} states {expected}"
+            raise EvidenceError(what, where=str(path), fix=_AGAIN)
 
 
 def _extracted(archive: Path, scratch: Path) -> Path:
     """Unpack *archive* below *scratch*; give the folder of the bundle there."""
+    folder = _extracted_with(SUMS, archive, scratch)
+    if folder is None:
+        what = f"there is no {SUMS} in it: this is not a bundle"
+        fix = "name one that harness publish made; a packed run is taken in by harness unpack"
+        raise DataError(what, where=str(archive), fix=fix)
+    runs = [run for run in folders(folder / "runs") if not (run / "trials").exists()]
+    kept_beside = [run for run in runs if level_of(Opener(run)) in WITH_EVIDENCE]
+    for run in kept_beside:
+        _add_evidence(archive.parent / evidence_of(run.name), run)
+    if kept_beside:
+        try:
+            check_sums(folder)
+        except DataError as error:
+            raise type(error)(error.what, where=str(archive.parent), fix=_AGAIN) from error
+    return folder
+
+
+def _add_evidence(archive: Path, run: Path) -> None:
+    """Move the trials that *archive* has into the folder *run*."""
+    _require_file(archive)
+    scratch = run / "unpacked"
+    found = _extracted_with("trials", archive, scratch)
+    for part in PARTS:
+        if found is not None and (found / part).is_dir():
+            with os_error_as_machine_error(scratch):
+                (found / part).rename(run / part)
+    remove_tree(scratch)
+
+
+def _extracted_with(name: str, archive: Path, scratch: Path) -> Path | None:
+    """Unpack *archive* below *scratch*; give the folder there that has *name*, if one has."""
     from harness.core.store.extract import extract, folder_with  # with all that reads tar files
 
     try:
@@ -117,12 +182,7 @@ def _extracted(archive: Path, scratch: Path) -> Path:
             extract(archive, scratch)
     except DataError as error:
         raise DataError(error.what, where=error.where, fix=_AGAIN) from error
-    folder = folder_with(SUMS, scratch)
-    if folder is None:
-        what = f"there is no {SUMS} in it: this is not a bundle"
-        fix = "name one that harness publish made; a packed run is taken in by harness unpack"
-        raise DataError(what, where=str(archive), fix=fix)
-    return folder
+    return folder_with(name, scratch)
 
 
 def _cache_folder() -> Path:

@@ -18,14 +18,18 @@ ORIGINALS = "originals.json"
 # What a run of each level lacks, from the leanest level on; the last one lacks nothing.
 LACKS = {
     "scores": "its scores alone: it has no traces of its tasks",
-    "traces": "its traces, and without its raw logs: it has neither histories nor times of records",
+    "traces": "its traces, and without its raw logs: it has no times of records",
     "raw": "",
 }
+WITH_EVIDENCE = ("traces", "raw")  # what was recorded in trials, and not their times alone
 _OF_SCORES = (
     "harness show, report, plot, export, score, predict, compare, profile, ask and tune take"
     " this run"
 )
-_ANSWERS = {"scores": _OF_SCORES, "traces": f"{_OF_SCORES}, and so does harness trace"}
+_ANSWERS = {
+    "scores": _OF_SCORES,
+    "traces": f"{_OF_SCORES}, and so do harness trace, import and catalog add",
+}
 _OF_BUNDLE = "harness compare and publish --check take its bundle"
 RESTORE_BUNDLE = "get the bundle again: harness publish makes it"
 

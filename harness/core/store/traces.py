@@ -92,6 +92,7 @@ def write_trace(run: Run, record: TrialRecord, traces: Sequence[JobTrace]) -> li
 
 def remake_trace(run: Run, record: TrialRecord) -> bool:
     """Make a trial's trace tables from its raw logs; `False`: no history, or none to be read."""
+    run.require_published("raw")  # without the recordings, spans would be lost
     trial_id = record.trial.id
     traces = list[JobTrace]()
     raw = run.raw(trial_id)
@@ -106,7 +107,6 @@ def remake_trace(run: Run, record: TrialRecord) -> bool:
             raise
         traces = []
     if record.state == "done" and not traces:
-        run.require_published("raw")
         what = f"trial {trial_id} has no history"
         fix = "its logs were removed: move the trial's folder away and run it again"
         raise DataError(what, where=str(run.trial_dir(trial_id)), fix=fix)
