@@ -20,6 +20,8 @@ from harness.observe.profiling.fit import JOBS_PER_TRIAL
 _NOT_KNOWN = (
     "no profiling trial shows what its later jobs read: they are asked with the input of the first"
 )
+# What was sealed by earlier profiles is made again as it was: asked with the input of the first.
+_CHAINED_FROM = 10
 # Times per reduce; all other phases and parts are per map.
 _OF_REDUCES = ("reduce_", "shuffle_", "sort_s", "copy_", "inmem_", "ondisk_")
 _OF_JOBS = ("body_s", "job_s", "published_s", "map_waves", "reduce_waves")
@@ -39,7 +41,8 @@ def asked_jobs(cell: ResolvedCell, profile: Profile) -> tuple[list[AskedJobs], t
     job_count = float(cell.planned_jobs or 1)
     if cell.planned_jobs is None and JOBS_PER_TRIAL in profile.statistics:
         job_count = max(1.0, profile.statistics[JOBS_PER_TRIAL].value)
-    if not cell.workload.jobs_chained or job_count == 1:
+    are_alike = not cell.workload.jobs_chained or job_count == 1
+    if are_alike or profile.schema_version < _CHAINED_FROM:
         return [AskedJobs(1.0, cell.model_inputs)], ()
     size_ratio = later_size_ratio(profile)
     if size_ratio is None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from harness.base.documents.document import Document
 from harness.base.errors import DataError
 from harness.base.records.profile import Profile
-from harness.base.records.trial import Trial
+from harness.base.records.trial import SCHEMA_VERSION, Trial
 from harness.base.text import excerpt
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
@@ -66,7 +66,7 @@ def analyse(
         elif profiles is None and not evaluation.has_traces:
             profiles = published_profiles(run.measured, plan)
         for profile in (profiles or {}).values():
-            analysis.write_profile(profile)
+            analysis.write_profile(of_this_version(profile))
         if profiles is None:
             evaluation.profile()
         evaluation.predict()
@@ -110,6 +110,12 @@ def lent_profiles(lender: Run, workloads: Iterable[str]) -> dict[str, Profile]:
         fix = "name a run that profiled all workloads: predict.from, or --from"
         raise DataError(what, where=str(lender.path), fix=fix)
     return profiles
+
+
+def of_this_version(profile: Profile) -> Profile:
+    """*profile* and its refits as they are asked now: what was sealed by them earlier stays."""
+    refits = tuple(of_this_version(refit) for refit in profile.refits)
+    return profile.model_copy(update={"schema_version": SCHEMA_VERSION, "refits": refits})
 
 
 def published_profiles(run: Run, plan: Sequence[Trial]) -> dict[str, Profile] | None:
