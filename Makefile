@@ -25,7 +25,8 @@ tests-of-models := contracts/test_models.py models sim validation
 tests-of-observe := parsing profiling store/test_recordings.py
 tests-of-clusters := contracts/test_outside.py contracts/test_providers.py contracts/test_workloads.py \
 	hadoop_home ltrace monitor node providers workloads
-tests-of-core := evaluate experiment hostile reports run scoring store
+tests-of-core := evaluate experiment hostile reports run store
+tests-of-scoring := scoring
 tests-of-catalog := catalog run/test_imports.py
 tests-of-pseudonyms := publish/test_evidence.py publish/test_pseudonyms.py publish/test_whole_bundle.py
 tests-of-nightly := bench/test_nightly.py evaluate/test_alarms.py reports/test_nightly.py run/test_nightly.py
@@ -81,7 +82,7 @@ check:  ## lint, format (Python and Java), types, layers, pins that name no regi
 house:  ## what a reader of the code feels, as two tables of docs/design.md
 	.venv/bin/python scripts/house --write
 
-mutants:  ## faults that the tests of a package find: make mutants PACKAGE=core/scoring
+mutants:  ## faults that the tests of a package find: make mutants PACKAGE=scoring
 	@scripts/setup mutants
 	.venv/bin/python scripts/mutants $(PACKAGE)
 

@@ -33,15 +33,15 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from harness.base.stats.flips import flip_chances  # noqa: E402
-from harness.core.scoring.comparisons import (  # noqa: E402
+from harness.core.store import Run  # noqa: E402
+from harness.core.store.packed import opened  # noqa: E402
+from harness.scoring.comparisons import (  # noqa: E402
     Settings,
     explored_pairs,
     ranked_rows,
     same_predictions,
 )
-from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors  # noqa: E402
-from harness.core.store import Run  # noqa: E402
-from harness.core.store.packed import opened  # noqa: E402
+from harness.scoring.controls import cell_floors, floor_of, perfect_errors  # noqa: E402
 
 ERROR = 0.05
 DRAWS = 200

@@ -17,9 +17,9 @@ from harness.base.records.trace import TASK_COUNTER, joined
 from harness.base.records.trial import digest
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import Experiment
-from harness.core.scoring.score import LEVELS
 from harness.core.store.run import measured_part
 from harness.nightly.records import PROBE, Night, Point, Series
+from harness.scoring.score import LEVELS
 
 INPUT_OF = "input of "
 _TIMES = ("job_s", *(name for name, level in LEVELS.items() if level in ("task", "phase")))

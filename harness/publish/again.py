@@ -20,7 +20,6 @@ from harness.base.errors import SpecError
 from harness.base.text import read_json
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.question import read_question, with_question
-from harness.core.scoring.claims import models_by_paper
 from harness.core.store import Run, os_error_as_machine_error
 from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
 from harness.core.store.packed import home_of, opened
@@ -33,6 +32,7 @@ from harness.publish import crate
 from harness.publish.bundle import Published, move_into_place, refuse_existing, write_rest
 from harness.publish.data import FIX, make_claim, read_table, write_tables
 from harness.publish.rules import RULES_FILE
+from harness.scoring.claims import models_by_paper
 
 _COPIED = ("system.json", "disclosure.md")
 _TABLES_KEPT = ("trials", "measurements", "predictions")

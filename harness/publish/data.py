@@ -26,9 +26,9 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.reports.answer import answer_sentence
-from harness.core.scoring.comparisons import FAMILY_ERROR
-from harness.core.scoring.score import LEVELS, predicted_times
 from harness.observe.storage.opener import Opener
+from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.score import LEVELS, predicted_times
 
 CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]

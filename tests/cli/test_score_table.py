@@ -82,7 +82,7 @@ def test_a_table_that_is_too_large_is_refused(score, monkeypatch):
     """
     Before it is read.
     """
-    monkeypatch.setattr("harness.core.scoring.table.MOST_BYTES", 10)
+    monkeypatch.setattr("harness.scoring.table.MOST_BYTES", 10)
     status, _, err = score()
 
     assert status != 0

@@ -27,12 +27,12 @@ from harness.clusters.local.cluster import LocalCluster
 from harness.core.experiment.file import read_experiment
 from harness.core.reports import REPORTS
 from harness.core.reports.sections import make_document
-from harness.core.scoring import relative_error
 from harness.core.store import Run, Store
 from harness.models import EVALUATORS, vectors
 from harness.observe.parsing.history import read_history
 from harness.observe.parsing.lines import read_machine, read_speed
 from harness.observe.parsing.task_log import read_task_log
+from harness.scoring import relative_error
 from tests.hostile.hunt import time_limit
 from tests.hostile.mutate import BIDI, SCRIPT
 from tests.hostile.targets import EXPERIMENT, KNOWN, evaluation, made_run, spoken

@@ -21,15 +21,15 @@ from harness.base.records.trial import Cell, ClusterSpec, Code, NodeSpec, Worklo
 from harness.base.stats import flips
 from harness.base.stats.resampling import mean_interval
 from harness.base.units import MIB
-from harness.core.scoring.claims import CLAIMS
-from harness.core.scoring.controls import floor_of
-from harness.core.scoring.score import score
 from harness.observe.storage.opener import Opener
 from harness.publish import verify
 from harness.publish.compare import relative_change
 from harness.publish.data import asked_columns, hardware, read_table, table_field
 from harness.publish.paper import cleaned, pdf_blocks
 from harness.publish.system import input_licences
+from harness.scoring.claims import CLAIMS
+from harness.scoring.controls import floor_of
+from harness.scoring.score import score
 
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 

@@ -27,11 +27,11 @@ from harness.base.stats.resampling import mean_interval
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
-from harness.core.scoring import score
 from harness.core.store import Store
 from harness.core.store.sums import write_sums
 from harness.publish import verify
 from harness.publish.data import CLAIM, make_claim, write_tables
+from harness.scoring import score
 from tests.run.fakes import VERSIONS
 
 SOURCE = Path(verify.__file__)

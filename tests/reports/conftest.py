@@ -43,9 +43,9 @@ from harness.core.evaluate.observations import job_task_times
 from harness.core.experiment.model import ClusterAxes, Experiment, Predict, WorkloadAxes
 from harness.core.reports.data import ReportData
 from harness.core.reports.sections import make_document
-from harness.core.scoring import METRICS
-from harness.core.scoring.score import MEASURED_AS, decompose
 from harness.observe.profiling.task_times import recorded_map_times, recorded_reduce_times
+from harness.scoring import METRICS
+from harness.scoring.score import MEASURED_AS, decompose
 
 MIB = 2**20
 START = 1_767_225_600.0

@@ -44,9 +44,9 @@ from harness.core.run.asking import analyse
 from harness.core.run.execute import cluster_name
 from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
-from harness.core.scoring.design import TYPICAL
 from harness.core.store import Store
 from harness.core.store.traces import remake_trace
+from harness.scoring.design import TYPICAL
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
 EXPERIMENT = """

@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.answers`: the sentence that answers the question of a run.
+Tests for `harness.scoring.answers`: the sentence that answers the question of a run.
 """
 
 import math
@@ -18,11 +18,11 @@ from harness.base.records.question import BEST, Question
 from harness.base.records.score import Comparison, Ranking, Score
 from harness.base.stats.flips import normal_draws
 from harness.base.stats.resampling import mean_interval
-from harness.core.scoring import answers
-from harness.core.scoring.answers import Scored, answer, fate, listed, no_answer, outcome_of, share
-from harness.core.scoring.comparisons import compare
-from harness.core.scoring.controls import floor_of, perfect_errors
-from harness.core.scoring.metrics.errors import signed_error
+from harness.scoring import answers
+from harness.scoring.answers import Scored, answer, fate, listed, no_answer, outcome_of, share
+from harness.scoring.comparisons import compare
+from harness.scoring.controls import floor_of, perfect_errors
+from harness.scoring.metrics.errors import signed_error
 
 NEAR = [1.05, 1.06, 1.04, 1.05, 1.05, 1.06]
 FAR = [1.30, 1.28, 1.33, 1.31, 1.27, 1.34]

@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.comparisons`: who is compared where, and what is said of each pair.
+Tests for `harness.scoring.comparisons`: who is compared where, and what is said of each pair.
 """
 
 import math
@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from harness.base.errors import ModelError
 from harness.base.records.question import Question
 from harness.base.records.score import Score
-from harness.core.scoring import relative_error, signed_error
-from harness.core.scoring.comparisons import (
+from harness.scoring import relative_error, signed_error
+from harness.scoring.comparisons import (
     compare,
     mean_error,
     ranked_rows,
@@ -25,7 +25,7 @@ from harness.core.scoring.comparisons import (
     same_predictions,
     units_of,
 )
-from harness.core.scoring.remedies import Remedy, remedy_text
+from harness.scoring.remedies import Remedy, remedy_text
 
 
 def rows(

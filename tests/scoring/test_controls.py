@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.controls`: what the test says of perfection, and of a coin.
+Tests for `harness.scoring.controls`: what the test says of perfection, and of a coin.
 """
 
 import math
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.base.records.score import Score
 from harness.base.stats.flips import DRAWS, normal_draws
-from harness.core.scoring.controls import (
+from harness.scoring.controls import (
     cell_floors,
     coin_errors,
     controls,

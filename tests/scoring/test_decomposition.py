@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import Measurement
-from harness.core.scoring import score
+from harness.scoring import score
 
 SECONDS = st.floats(0.1, 1e4)
 PHASES = ("map_main_s", "map_tail_s", "shuffle_s", "sort_s", "reduce_rest_s")

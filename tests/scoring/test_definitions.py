@@ -1,5 +1,5 @@
 """
-`harness.core.scoring` against docs/scores.md: a plain program and `verify.py` of a bundle give the
+`harness.scoring` against docs/scores.md: a plain program and `verify.py` of a bundle give the
 same numbers, and the same sentence.
 """
 
@@ -18,10 +18,10 @@ from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement
 from harness.base.stats.sequential import LOOK_ERROR
-from harness.core.scoring import score
-from harness.core.scoring.comparisons import FAMILY_ERROR, compare
-from harness.core.scoring.score import cell_scores, compared_scores, predicted_times
 from harness.publish.verify import answer, compared, scored, subject, tail
+from harness.scoring import score
+from harness.scoring.comparisons import FAMILY_ERROR, compare
+from harness.scoring.score import cell_scores, compared_scores, predicted_times
 from tests.stats.plain_flips import family
 from tests.strategies import SEEDS
 

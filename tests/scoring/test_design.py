@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.design`: what a design decides, before anything is measured.
+Tests for `harness.scoring.design`: what a design decides, before anything is measured.
 """
 
 from dataclasses import replace
@@ -9,8 +9,8 @@ import pytest
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement, ScoreBook
-from harness.core.scoring import score
-from harness.core.scoring.design import (
+from harness.scoring import score
+from harness.scoring.design import (
     TYPICAL,
     Design,
     decide,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harness.base.records.score import Score
 from harness.base.stats.resampling import jackknife_interval
-from harness.core.scoring import METRICS, i_accu, relative_error, signed_error
-from harness.core.scoring.metrics.calibration import calibration
+from harness.scoring import METRICS, i_accu, relative_error, signed_error
+from harness.scoring.metrics.calibration import calibration
 
 times = st.floats(0.1, 1e5)
 rows = st.lists(st.tuples(times, times), min_size=1, max_size=12)

@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.remedies`: what would tell two models apart, and how long it takes.
+Tests for `harness.scoring.remedies`: what would tell two models apart, and how long it takes.
 """
 
 import math
@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 from harness.base.records.score import Score
 from harness.base.stats.flips import flip_chances
-from harness.core.scoring.remedies import MOST_MORE, Remedy, cheapest_plan, remedy_text
+from harness.scoring.remedies import MOST_MORE, Remedy, cheapest_plan, remedy_text
 from tests.strategies import SEEDS
 
 

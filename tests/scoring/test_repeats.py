@@ -1,13 +1,13 @@
 """
-Tests for `harness.core.scoring.repeats`: which cells are measured once more.
+Tests for `harness.scoring.repeats`: which cells are measured once more.
 """
 
 import pytest
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import Measurement
-from harness.core.scoring import score
-from harness.core.scoring.repeats import next_repeats
+from harness.scoring import score
+from harness.scoring.repeats import next_repeats
 
 QUIET, NOISY = (99.0, 101.0), (94.0, 106.0)
 

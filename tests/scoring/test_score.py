@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.score`.
+Tests for `harness.scoring.score`.
 """
 
 import pytest
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement
-from harness.core.scoring import score
+from harness.scoring import score
 
 PHASES = {"map_main_s": 8.0, "shuffle_s": 4.0}
 

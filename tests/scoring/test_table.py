@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.table`: anybody's numbers, scored as a run is.
+Tests for `harness.scoring.table`: anybody's numbers, scored as a run is.
 """
 
 from contextlib import suppress
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import DataError
 from harness.base.records.question import Question
-from harness.core.scoring.table import read_table
+from harness.scoring.table import read_table
 
 HEAD = "cell,repeat,measured,good,bad\n"
 

@@ -1,5 +1,5 @@
 """
-Tests for `harness.core.scoring.tallies`: what is scored is counted, and nothing leaves by its time.
+Tests for `harness.scoring.tallies`: what is scored is counted, and nothing leaves by its time.
 """
 
 import math
@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.score import Measurement, Tally
-from harness.core.scoring import score
-from harness.core.scoring.tallies import (
+from harness.scoring import score
+from harness.scoring.tallies import (
     CONTROL,
     NO_ANSWER,
     NO_BODY,

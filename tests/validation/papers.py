@@ -19,7 +19,7 @@ from functools import cache
 from itertools import pairwise, product
 from pathlib import Path
 
-from harness.core.scoring import i_accu
+from harness.scoring import i_accu
 
 DATA = Path(__file__).parent / "papers"
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"

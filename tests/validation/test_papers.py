@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.scoring import i_accu
+from harness.scoring import i_accu
 from tests.validation import papers
 
 DOCS = papers.PAGE.parent

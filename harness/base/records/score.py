@@ -131,7 +131,7 @@ class Summary(Record):
     """
     One model, one quantity, all scored cells of one workload (or of all: workload ``*``).
 
-    *metrics* holds the values of `harness.core.scoring.METRICS` by name, without those that the
+    *metrics* holds the values of `harness.scoring.METRICS` by name, without those that the
     scores do not determine; *not_applicable* counts cells without an answer.
     """
 

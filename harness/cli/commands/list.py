@@ -38,7 +38,7 @@ def _providers() -> Mapping[str, Any]:
 
 
 def _metrics() -> Mapping[str, Any]:
-    from harness.core.scoring import METRICS
+    from harness.scoring import METRICS
 
     return METRICS
 

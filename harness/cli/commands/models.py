@@ -25,9 +25,9 @@ from harness.cli.console.options import (
     workload_option,
 )
 from harness.cli.console.present import Note, present, show
-from harness.core.scoring import i_accu
 from harness.models.spn_gc.phases import PHASES
 from harness.models.vectors import Case, Evaluator, VectorFile, compare, compute, read_vectors
+from harness.scoring import i_accu
 
 if TYPE_CHECKING:
     from harness.base.records.prediction import Prediction

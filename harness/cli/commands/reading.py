@@ -309,7 +309,7 @@ def _moved(
 def asked_of(evaluation: Evaluation, text: str) -> Evaluation:
     """*evaluation* with the question in *text* in the place of its own."""
     from harness.core.experiment.question import read_question, with_question
-    from harness.core.scoring.claims import models_by_paper
+    from harness.scoring.claims import models_by_paper
 
     models = evaluation.experiment.predict.models
     asked = read_question(text, models, models_by_paper())

@@ -12,7 +12,7 @@ from harness.cli.console.present import Note, Part, Rows
 
 if TYPE_CHECKING:
     from harness.base.records.score import ScoreBook
-    from harness.core.scoring.table import ScoredTable
+    from harness.scoring.table import ScoredTable
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class TableFile:
 
     def read(self) -> ScoredTable:
         """What it holds; `DataError` where it is no such table."""
-        from harness.core.scoring.table import MOST_BYTES, read_table
         from harness.core.store import os_error_as_machine_error
+        from harness.scoring.table import MOST_BYTES, read_table
 
         with os_error_as_machine_error(self.path):
             size_bytes = self.path.stat().st_size

@@ -12,8 +12,8 @@ from harness.base.text import did_you_mean, excerpt
 from harness.clusters.workloads import WORKLOADS
 from harness.core.evaluate.changes import Change, Side
 from harness.core.experiment.document import Document
-from harness.core.scoring.score import LEVELS
 from harness.models import MODELS
+from harness.scoring.score import LEVELS
 
 # The limits that a budget may have: the kind of change, and what names it; the first is needed.
 _LIMITS = {

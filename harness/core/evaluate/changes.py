@@ -29,8 +29,8 @@ from harness.core.evaluate.sensitivity import Repeats, Sensitivity, sensitivity_
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.experiment.grid import axis_values, label, readable, varying
 from harness.core.reports.sections.method import flatten
-from harness.core.scoring.comparisons import FAMILY_ERROR, MARGIN
-from harness.core.scoring.score import LEVELS
+from harness.scoring.comparisons import FAMILY_ERROR, MARGIN
+from harness.scoring.score import LEVELS
 
 # What a manifest and its experiment say beside axes; of it, what is different every time.
 _FACTS = ("harness", "commit", "python", "nodes", "machine", "gpus", "repeat", "seed", "tracing")

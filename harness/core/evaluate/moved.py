@@ -6,8 +6,8 @@ from harness.base.errors import HarnessError
 from harness.base.records.question import Answer, Asked, Outcome, Question
 from harness.core.evaluate.changes import Change, Side, changes, sentence
 from harness.core.evaluate.stored import StoredTrials
-from harness.core.scoring.answers import no_answer
 from harness.core.store import Run, Store
+from harness.scoring.answers import no_answer
 
 
 def answer_moved(run: Run, question: Question, asked: Asked) -> Answer:

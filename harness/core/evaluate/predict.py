@@ -24,10 +24,10 @@ from harness.base.stats.resampling import drawn_interval, prediction_interval
 from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
 from harness.core.evaluate.later_jobs import asked_jobs, mean_job
 from harness.core.evaluate.resolved import unknown_name_error
-from harness.core.scoring.score import predicted_times
 from harness.models import Model, find
 from harness.models.frame import frame_s
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
+from harness.scoring.score import predicted_times
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers

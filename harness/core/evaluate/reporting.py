@@ -22,8 +22,8 @@ from harness.core.evaluate.stored import StoredTrials
 from harness.core.reports import REPORTS
 from harness.core.reports.data import JobTaskTimes, ReportData
 from harness.core.reports.sections import make_document
-from harness.core.scoring import METRICS
 from harness.core.store import Run
+from harness.scoring import METRICS
 
 REPORT_FILES = {
     "html": "report.html",

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from harness.base.documents.wording import count
 from harness.base.stats.gaps import shown_sizes
 from harness.base.stats.spread import ENOUGH_REPEATS
-from harness.core.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.comparisons import FAMILY_ERROR
 
 WANTED = 0.1  # the share by which jobs change, of which anybody would like to hear
 _MOST_REPEATS = 1000

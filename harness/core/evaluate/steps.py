@@ -26,13 +26,13 @@ from harness.core.evaluate.own_model import OwnModel
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.provenance import blind_refusals, model_code
 from harness.core.evaluate.stored import StoredTrials
-from harness.core.scoring import score
-from harness.core.scoring.comparisons import FAMILY_ERROR
-from harness.core.scoring.tallies import PlannedTrial
 from harness.core.store import Run
 from harness.models import Model
 from harness.observe.profiling import fit_profile, fit_speed
 from harness.observe.profiling.jobs import Observation
+from harness.scoring import score
+from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.tallies import PlannedTrial
 
 MOST_REFITS = 20  # of a profile: their number bounds what predictions cost
 

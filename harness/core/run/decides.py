@@ -10,7 +10,8 @@ from harness.base.errors import HarnessError, SpecError
 from harness.base.records.trial import Cell
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
-from harness.core.scoring.design import (
+from harness.core.store import Store
+from harness.scoring.design import (
     TYPICAL,
     Decision,
     Design,
@@ -20,7 +21,6 @@ from harness.core.scoring.design import (
     pair_count,
     spread_of,
 )
-from harness.core.store import Store
 
 
 def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> Decision | None:

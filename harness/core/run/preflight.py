@@ -39,8 +39,8 @@ from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.run import Console
 from harness.core.run.secrets import user_secrets
-from harness.core.scoring.claims import models_by_paper
 from harness.models import EARLIER_NAMES, MODELS
+from harness.scoring.claims import models_by_paper
 
 DAEMON_BYTES = 250 * MIB  # resident, idle, with the class-data archive
 LEAST_INPUT = 64 * 2**10  # one block at least (dfs.namenode.fs-limits.min-block-size)

@@ -9,7 +9,7 @@ from harness.base.records.trial import Trial, Versions
 from harness.base.stats.sequential import LOOKS
 from harness.core.evaluate.flow import Evaluation
 from harness.core.run import Console
-from harness.core.scoring.repeats import next_repeats
+from harness.scoring.repeats import next_repeats
 
 
 def until_decided(evaluation: Evaluation, versions: Versions, console: Console) -> list[Trial]:

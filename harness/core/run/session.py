@@ -41,10 +41,10 @@ from harness.core.run.plan import make_plan
 from harness.core.run.preflight import Preflight
 from harness.core.run.repeats import more_of_fastest, until_decided
 from harness.core.run.reuse import is_same, take_over
-from harness.core.scoring.design import Decision
 from harness.core.store import Run, Store
 from harness.core.store.run import measured_part
 from harness.core.store.traces import remake_missing_traces
+from harness.scoring.design import Decision
 
 _MOST_RUNS = 20  # of which times are read for an estimate
 _MOST_DIFFERENCES = 3  # between two experiments, in an error

@@ -15,5 +15,5 @@ Symbols, errata (P01 to P35) with what is done about each, and worked examples i
     `model`       the model behind the harness's contract: the profile as a cell sees it, answers to
                   vectors
 
-(6), the accuracy indicator, is a score and not a prediction: see `harness.core.scoring.i_accu`.
+(6), the accuracy indicator, is a score and not a prediction: see `harness.scoring.i_accu`.
 """

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from harness.base.records.question import Question
 from harness.base.records.score import COMPARED, Score, ScoreBook
 from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
-from harness.core.scoring.comparisons import FAMILY_ERROR, ranked_rows, same_predictions
+from harness.scoring.comparisons import FAMILY_ERROR, ranked_rows, same_predictions
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from harness.base.records.score import Metric, Speed
-from harness.core.scoring.metrics import calibration as lines
-from harness.core.scoring.metrics import errors
+from harness.scoring.metrics import calibration as lines
+from harness.scoring.metrics import errors
 
 _BOTH: tuple[Speed, ...] = ("raw", "reference")
 _RAW: tuple[Speed, ...] = ("raw",)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from harness.base.records.question import Scope
 from harness.base.records.score import Control, Score
 from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
-from harness.core.scoring.comparisons import FAMILY_ERROR, Rows, units_of
+from harness.scoring.comparisons import FAMILY_ERROR, Rows, units_of
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers

@@ -30,18 +30,18 @@ from harness.base.records.score import (
     Summary,
 )
 from harness.base.stats.spread import mean_floors
-from harness.core.scoring.answers import Scored, answer
-from harness.core.scoring.comparisons import FAMILY_ERROR, compare
-from harness.core.scoring.controls import controls
-from harness.core.scoring.metrics import METRICS
-from harness.core.scoring.metrics.errors import relative_error, signed_error
-from harness.core.scoring.tallies import (
+from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
+from harness.scoring.answers import Scored, answer
+from harness.scoring.comparisons import FAMILY_ERROR, compare
+from harness.scoring.controls import controls
+from harness.scoring.metrics import METRICS
+from harness.scoring.metrics.errors import relative_error, signed_error
+from harness.scoring.tallies import (
     PlannedTrial,
     as_planned,
     refuted_quantities,
     tallies,
 )
-from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 
 BASELINE = "whatif"
 ALL_WORKLOADS = "*"

@@ -23,7 +23,7 @@ from harness.base.records.question import BEST, Asked, Question, Scope
 from harness.base.records.score import COMPARED, Comparison, Family, Ranking, Score, Speed, Verdict
 from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests
 from harness.base.stats.resampling import FEWEST_REFITS
-from harness.core.scoring.remedies import Remedy, remedy_text
+from harness.scoring.remedies import Remedy, remedy_text
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers

@@ -16,8 +16,8 @@ from harness.base.records.question import BEST, Answer, Asked, Outcome, Question
 from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
 from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
-from harness.core.scoring.claims import CLAIMS
-from harness.core.scoring.controls import cell_floors, floor_of, perfect_errors
+from harness.scoring.claims import CLAIMS
+from harness.scoring.controls import cell_floors, floor_of, perfect_errors
 
 _ROUNDING = 1e-9  # of an end that is 0
 

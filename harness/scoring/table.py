@@ -20,8 +20,8 @@ from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement, ScoreBook
 from harness.base.text import excerpt, printable
-from harness.core.scoring.metrics.errors import LARGEST
-from harness.core.scoring.score import score
+from harness.scoring.metrics.errors import LARGEST
+from harness.scoring.score import score
 
 REQUIRED = ("cell", "repeat", "measured")
 NOT_MODELS = (*REQUIRED, "input")
