@@ -35,24 +35,15 @@ def reproduce(
     run.check_evidence()
     if run.seal.exists():
         run.seal.check()
-    is_lean = is_lean or run.published_level != ""
     experiment = experiment_as_asked(run)
-    plan = run.read_plan()
-    stages = list(STAGES)
+    is_lean = is_lean or run.published_level != ""
     has_traces = not is_lean or has_any(run, STAGES["trace"])
-    has_logs = not is_lean or has_any(run, _HISTORIES)
-    has_logs = has_logs and run.published_level in ("", "raw")  # or there are no recordings
-    first = stages.index(given) + 1 if given in stages else 0
-    if run.measured is not run or not has_logs:  # of an analysis: traces are the run's
-        first = max(first, stages.index("profiles"))
-    if not has_logs and not has_traces:
-        first = max(first, stages.index("predictions"))
-    measurements = () if has_traces else run.read_scores().measurements
-    made = stages[first:]
+    made = stages_made(run, given, is_lean=is_lean, has_traces=has_traces)
     if experiment.predict.source:
         made = [stage for stage in made if stage != "profiles"]
-    remade_run = run.link_to(folder, [stage for stage in stages if stage not in made])
-    evaluation = Evaluation(remade_run, experiment, plan)
+    measurements = () if has_traces else run.read_scores().measurements
+    remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made])
+    evaluation = Evaluation(remade_run, experiment, run.read_plan())
 
     def predict() -> None:
         evaluation.predict()
@@ -76,6 +67,19 @@ def reproduce(
             break
         make[stage]()
         yield stage, list(compare_files(run.opener, remade_run.opener, STAGES[stage]))
+
+
+def stages_made(run: Run, given: str, *, is_lean: bool, has_traces: bool) -> list[str]:
+    """The stages after *given* that can be made of what *run* has."""
+    stages = list(STAGES)
+    has_logs = not is_lean or has_any(run, _HISTORIES)
+    has_logs = has_logs and run.published_level in ("", "raw")  # or there are no recordings
+    first = stages.index(given) + 1 if given in stages else 0
+    if run.measured is not run or not has_logs:  # of an analysis: traces are the run's
+        first = max(first, stages.index("profiles"))
+    if not has_logs and not has_traces:
+        first = max(first, stages.index("predictions"))
+    return stages[first:]
 
 
 def experiment_as_asked(run: Run) -> Experiment:
