@@ -25,7 +25,7 @@ from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
 from harness.core.store.packed import home_of, opened
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
-from harness.core.store.sums import check_sums
+from harness.core.store.sums import REPLICATIONS, check_sums
 from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.publish import crate
@@ -69,6 +69,8 @@ def publish_again(
             shutil.copytree(source / "runs", scratch / "runs")
             for name in _COPIED:
                 shutil.copyfile(source / name, scratch / name)
+            if (source / REPLICATIONS).is_dir():  # what was measured again says of which bundle
+                shutil.copytree(source / REPLICATIONS, scratch / REPLICATIONS)
             evaluations = [
                 scored_again(path, questions) for path in sorted(folders(scratch / "runs"))
             ]
