@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TypeAlias
 
 import numpy as np
 
 from harness.base.errors import MissingStatistic
 from harness.base.records.prediction import Cluster, JobConfig, JobInput
-from harness.base.records.profile import FRAME, Profile, Statistic
+from harness.base.records.profile import FRAME, Profile, ProfiledJob, Statistic
 from harness.models.checks import check_count, check_number
 
 # Seen only where jobs have more tasks than slots, or reduces that start behind all maps.
@@ -89,8 +90,49 @@ def frame_s(
     return seconds, tuple(f"no job shows a {name}: the frame takes it as 0" for name in absent)
 
 
-# From this version of profiles on a body is what ran, and no job is a body beside a formula.
+# From this version of profiles on a body is what ran, and no longer a job less the frame.
 _BODIES_AS_RUN = 10
+
+
+def jobs_beside_frame(profile: Profile) -> tuple[ProfiledJob, ...]:
+    """
+    The profiled jobs, whose bodies are what the frame leaves of them: for who is lent the frame.
+
+    A model that learns from whole jobs knows no waves: with the frame of the formula its body has
+    to give the job again.  What the frame exceeds, or where it is not known, has no body.
+    """
+    if profile.schema_version < _BODIES_AS_RUN:
+        return profile.jobs
+    jobs = []
+    for job in profile.jobs:
+        body_s: float | None = None
+        with suppress(MissingStatistic):
+            rest_s = job.job_s - frame_s(profile.frame, *inputs_of_profiled(job))[0]
+            body_s = rest_s if rest_s > 0 else None
+        jobs.append(job.model_copy(update={"body_s": body_s}))
+    return tuple(jobs)
+
+
+def inputs_of_profiled(job: ProfiledJob) -> tuple[JobConfig, Cluster, JobInput]:
+    """What a model is given of a profiled *job*, whose cell may be that of another run."""
+    slots = {
+        f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
+        for kind in ("map", "reduce")
+    }
+    cluster = Cluster(
+        num_nodes=job.num_nodes,
+        map_slots=job.map_slots,
+        reduce_slots=job.reduce_slots,
+        nodes=job.nodes,
+        **slots,
+    )
+    job_input = JobInput(
+        input_bytes=job.input_bytes,
+        num_files=job.num_splits,
+        num_splits=job.num_splits,
+        split_bytes=job.input_bytes / job.num_splits,
+    )
+    return job.configuration, cluster, job_input
 
 
 def whole_job(
@@ -100,14 +142,11 @@ def whole_job(
     inputs: tuple[JobConfig, Cluster, JobInput],
 ) -> tuple[float | None, tuple[str, ...]]:
     """
-    What a model that learns whole jobs gives as one: *job_s*, as the profiled jobs took it.
+    What a model of bodies gives as a whole job: *job_s* where no frame can be lent, with a warning.
 
-    Earlier profiles have bodies that are the rest of a job beside the formula of the frame.  Their
-    jobs are left to the frame (`None`), unless the body (*body_s* is `None`) or a part of the frame
-    is not known: then it is the whole job, with a warning.
+    That is where the body is not known, *body_s* is `None`, or a part of the frame; elsewhere the
+    job is left to the frame: `None`, and no warning.
     """
-    if profile.schema_version >= _BODIES_AS_RUN:
-        return job_s, ()
     try:
         frame_s(profile.frame, *inputs)
         missing: tuple[str, ...] = ("body_s",) if body_s is None else ()

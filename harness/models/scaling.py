@@ -28,7 +28,7 @@ from harness.base.errors import MissingStatistic
 from harness.base.records.prediction import Cluster, JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, ProfiledJob
 from harness.models.checks import check_count, check_number
-from harness.models.frame import whole_job
+from harness.models.frame import jobs_beside_frame, whole_job
 from harness.models.vectors import Evaluator
 
 SWITCHES = tuple(name for name, field in JobConfig.model_fields.items() if field.annotation is bool)
@@ -86,9 +86,10 @@ def require_jobs(profile: Profile, model: str) -> list[ProfiledJob]:
 
     A body is unknown where nothing shows how long the frame of a job is: its time is known still.
     """
-    if not profile.jobs:
+    jobs = jobs_beside_frame(profile)
+    if not jobs:
         raise MissingStatistic("jobs", model=model, workload=profile.workload)
-    return [job for job in profile.jobs if job.body_s is not None] or [*profile.jobs]
+    return [job for job in jobs if job.body_s is not None] or [*jobs]
 
 
 def measured_times(jobs: Iterable[ProfiledJob], name: str) -> list[float]:

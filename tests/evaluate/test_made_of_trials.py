@@ -30,7 +30,6 @@ from harness.core.evaluate.observations import (
 )
 from harness.core.evaluate.predict import (
     find_model,
-    inputs_of_profiled,
     miss_of_jobs,
     predict_cell,
     predict_cells,
@@ -47,7 +46,7 @@ from harness.core.experiment.model import Experiment, WorkloadAxes
 from harness.core.store import RawLogs, Run, Store, new_analysis
 from harness.core.store.evidence import Chain
 from harness.models import MODELS
-from harness.models.frame import frame_s
+from harness.models.frame import frame_s, inputs_of_profiled
 from harness.observe.storage.opener import Opener
 from tests.evaluate.test_flow import RATES, evaluation, stored  # noqa: F401 - a fixture
 from tests.evaluate.test_predict import BODIES, MeanBody, Says, frame, profile_of

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import MissingStatistic, ModelError
+from harness.models.frame import frame_s, inputs_of_profiled, jobs_beside_frame
 from harness.models.scaling import NUMERIC, SWITCHES, ZERO_FACTOR, Scaling, cell_distance
 from tests.models.profiled import cell_inputs, job, profile, stat
 
 SCALING = Scaling()
-EARLIER = {"schema_version": 9}  # whose bodies are jobs beside the formula of the frame
 WHOLE = "the whole job as the profiled jobs took it: {} is not known"
 sizes = st.integers(1, 2000)
 
@@ -96,31 +96,50 @@ class TestScaling:
         unknown = job(60.0, body_s=None)
         other = job(90.0, body_s=80.0, mib=640, cell="d")
 
-        inputs = cell_inputs(mib=192, slots=3)
-        earlier = SCALING.predict(profile(unknown).model_copy(update=EARLIER), *inputs)
         alone = predict(unknown, mib=192, slots=3)
         beside = predict(unknown, other, mib=64)
 
-        for answer in (earlier, alone):
-            assert (answer.body_s, answer.job_s, answer.published_s) == (None, 120.0, 120.0)
-        assert earlier.warnings[1:] == (WHOLE.format("body_s"),)
-        assert alone.warnings[1:] == ()
+        assert (alone.body_s, alone.job_s, alone.published_s) == (None, 120.0, 120.0)
+        assert alone.warnings[1:] == (WHOLE.format("body_s"),)
         assert beside.warnings == ("scaled from cell d",)
 
     def test_whole_job_stands_where_no_frame_can_be_lent(self):
         """
         A body that is known is no job without what passes around it; else the job is the frame's.
         """
-        bare = profile(job(60.0), frame={"job_start_s": stat(3.0)}).model_copy(update=EARLIER)
+        bare = profile(job(60.0), frame={"job_start_s": stat(3.0)})
         missing = "job_end_s, map_start_s, map_end_s, reduce_end_s"
 
         alone = SCALING.predict(bare, *cell_inputs(mib=192, slots=3))
 
         assert (alone.body_s, alone.job_s) == (120.0, 120.0)
         assert alone.warnings[1:] == (WHOLE.format(missing),)
-        whole = SCALING.predict(profile(job(60.0)).model_copy(update=EARLIER), *cell_inputs())
-        assert whole.job_s is None
-        assert predict(job(60.0)).job_s == predict(job(60.0)).published_s
+        assert predict(job(60.0)).job_s is None
+
+    def test_bodies_as_they_ran_are_what_the_frame_leaves_of_jobs(self):
+        """
+        So that a body with the frame of the formula gives the profiled job again.
+        """
+        made = profile(job(60.0, body_s=50.0)).model_copy(update={"schema_version": 10})
+        inputs = inputs_of_profiled(made.jobs[0])
+        around_s, _ = frame_s(made.frame, *inputs)
+
+        answer = SCALING.predict(made, *inputs)
+
+        assert around_s > 0
+        assert answer.body_s == pytest.approx(60.0 - around_s)
+        assert answer.job_s is None
+
+    @pytest.mark.parametrize("job_s", [1.0, 16.0])
+    def test_a_job_that_the_frame_exceeds_has_no_body(self, job_s):
+        """
+        It is learnt as a whole.
+        """
+        made = profile(job(job_s)).model_copy(update={"schema_version": 10})
+
+        (beside,) = jobs_beside_frame(made)
+        around_s, _ = frame_s(made.frame, *inputs_of_profiled(beside))
+        assert (beside.body_s is None) == (job_s <= around_s)
 
 
 class TestChoice:

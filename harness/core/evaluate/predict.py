@@ -16,16 +16,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import HarnessError, MissingStatistic
-from harness.base.records.prediction import Cluster, JobInput, Prediction
+from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, ProfiledJob, Statistic
 from harness.base.records.score import Range
 from harness.base.records.trial import Cell
 from harness.base.stats.resampling import drawn_interval, prediction_interval
-from harness.clusters.workloads.resolved import ModelInputs, ResolvedCell
+from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.later_jobs import asked_jobs, mean_job
 from harness.core.evaluate.resolved import unknown_name_error
 from harness.models import Model, find
-from harness.models.frame import frame_s
+from harness.models.frame import frame_s, inputs_of_profiled
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from harness.scoring.score import predicted_times
 
@@ -284,28 +284,6 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
     measured_s = [_sum_s(jobs, quantity) / len(jobs) for quantity in INTERVAL_OF]
     missed: Numbers = np.log(measured_s) - np.log(predicted_s)
     return missed
-
-
-def inputs_of_profiled(job: ProfiledJob) -> ModelInputs:
-    """What a model is given of a profiled *job*, whose cell is that of another run."""
-    slots = {
-        f"{kind}_slots_per_node": -(-getattr(job, f"{kind}_slots") // job.num_nodes)
-        for kind in ("map", "reduce")
-    }
-    cluster = Cluster(
-        num_nodes=job.num_nodes,
-        map_slots=job.map_slots,
-        reduce_slots=job.reduce_slots,
-        nodes=job.nodes,
-        **slots,
-    )
-    job_input = JobInput(
-        input_bytes=job.input_bytes,
-        num_files=job.num_splits,
-        num_splits=job.num_splits,
-        split_bytes=job.input_bytes / job.num_splits,
-    )
-    return job.configuration, cluster, job_input
 
 
 def scaled(profile: Profile, times: Mapping[str, float]) -> Profile:
