@@ -11,8 +11,10 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from harness.base.errors import DataError
@@ -27,20 +29,49 @@ REQUIRED = ("cell", "repeat", "measured")
 NOT_MODELS = (*REQUIRED, "input")
 WORKLOAD = "table"
 MOST_BYTES = 2**26
+MOST_MODELS = 60
+SHORTEST = 1e-6  # seconds
 _MOST_NAME = 200
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
+_NUMBER = re.compile(r"[0-9.eE+-]{1,40}", re.ASCII)
+_ASKED = "--question"
 
 
 class ScoredTable(NamedTuple):
-    """What a table holds: its *models* in their order, *predictions* and *measurements*."""
+    """What a table at *source* holds: *models* in their order, *predictions*, *measurements*."""
+
+    source: str
 
     models: tuple[str, ...]
     predictions: Sequence[Prediction]
     measurements: Sequence[Measurement]
 
     def score(self, question: Question | None = None) -> ScoreBook:
-        """Score all of it; *question*: how far the best model is off, unless it is given."""
+        """
+        Score all of it; *question*: how far the best model is off, unless it is given.
+
+        `DataError`: it asks for what no table shows, or no model has an answer.
+        """
         asks = question or Question(how_far=BEST)
-        return score(self.predictions, self.measurements, question=asks)
+        self._require_shown(asks)
+        book = score(self.predictions, self.measurements, question=asks)
+        if book.answer is None:
+            fix = "write what they predict into their columns"
+            raise DataError("no model has an answer", where=self.source, fix=fix)
+        return book
+
+    def _require_shown(self, asks: Question) -> None:
+        """`DataError`: *asks* is about profiles, another run, or inputs that have no names."""
+        if asks.extrapolate or asks.moved_since:
+            asked = "extrapolate" if asks.extrapolate else "moved_since"
+            fix = "ask how_far, nearer or choice"
+            raise DataError(
+                f"{asked} is a question to a run, not to a table", where=_ASKED, fix=fix
+            )
+        needs_inputs = asks.scope == "inputs" or asks.choice
+        if needs_inputs and not all(measured.input for measured in self.measurements):
+            what = "the question is about inputs, and not every row names one"
+            raise DataError(what, where=self.source, fix="add a column input")
 
 
 def read_table(text: str, source: str) -> ScoredTable:
@@ -69,7 +100,7 @@ def read_table(text: str, source: str) -> ScoredTable:
         for model in models
         for cell in cells
     ]
-    return ScoredTable(models, predictions, measurements)
+    return ScoredTable(source, models, predictions, measurements)
 
 
 class _Line(NamedTuple):
@@ -107,9 +138,13 @@ def _models(columns: Sequence[str], source: str) -> tuple[str, ...]:
         what = "it has no column of a model"
         raise DataError(what, where=f"{source}:1", fix="add a column for each model, by its name")
     for name in models:
-        if not name.strip() or len(name) > _MOST_NAME or printable(name) != name:
+        if not _NAME.fullmatch(name) or name == BEST:
             what = f"'{excerpt(name)}' cannot name a model"
-            raise DataError(what, where=f"{source}:1", fix="write a name into the first line")
+            fix = "use letters, digits, _ and -, starting with a letter, and not 'best'"
+            raise DataError(what, where=f"{source}:1", fix=fix)
+    if len(models) > MOST_MODELS:
+        what = f"it has {len(models)} models, of {MOST_MODELS} that are compared"
+        raise DataError(what, where=f"{source}:1", fix="leave columns out")
     if len(set(columns)) < len(columns):
         twice = next(name for name in columns if list(columns).count(name) > 1)
         what = f"the column '{excerpt(twice)}' is there twice"
@@ -129,11 +164,11 @@ def _name(row: Mapping[str, str | None], column: str, line: _Line) -> str:
 def _seconds(row: Mapping[str, str | None], column: str, line: _Line) -> float:
     """The time in *column*, above 0."""
     text = (row[column] or "").strip()
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds <= LARGEST:
+    seconds = math.nan
+    if _NUMBER.fullmatch(text):
+        with suppress(ValueError):
+            seconds = float(text)
+    if not SHORTEST <= seconds <= LARGEST:
         what = f"{excerpt(column)} is '{excerpt(text)}', which is no time above 0"
         fix = "write seconds as a number; leave out a row that was not measured"
         raise DataError(what, where=line.text, fix=fix)
@@ -147,7 +182,7 @@ def _measurement(cell: str, repeat: str, row: Mapping[str, str | None], line: _L
     return Measurement(
         cell=cell,
         workload=WORKLOAD,
-        trial=f"{cell} {repeat}",
+        trial=f"{cell}\t{repeat}",
         input=printable(named_input)[:_MOST_NAME],
         raw_s=times_s,
         reference_s=times_s,

@@ -78,6 +78,17 @@ def test_bad_input_is_one_clear_error(score, options, changes, says):
     assert "fix:" in err
 
 
+def test_a_table_in_another_encoding_is_refused(score, tmp_path, capsys):
+    """
+    Two names that it would make one are two cells.
+    """
+    score()
+    (tmp_path / "t.csv").write_bytes("cell,repeat,measured,m\n\u00e9,1,10,9\n".encode("latin-1"))
+
+    assert main(["score", "t.csv"]) != 0
+    assert "it is no UTF-8" in capsys.readouterr().err
+
+
 def test_a_table_that_is_too_large_is_refused(score, monkeypatch):
     """
     Before it is read.

@@ -110,12 +110,52 @@ class TestAnswers:
         assert pair.reason == "fewer than 6 cells tell nothing: 5 more cells"
 
 
+class TestAsks:
+    @pytest.mark.parametrize(
+        ("question", "what"),
+        [(Question(how_far="best", extrapolate=True), "extrapolate is a question to a run"),
+         (Question(moved_since="x"), "moved_since is a question to a run"),
+         (Question(choice=1), "the question is about inputs"),
+         (Question(nearer=("good", "bad"), scope="inputs"), "the question is about inputs")],
+    )  # fmt: skip
+    def test_what_no_table_shows_is_refused(self, question, what):
+        """
+        Instead of an answer to something else.
+        """
+        with pytest.raises(DataError) as caught:
+            read_table(table(), "t.csv").score(question)
+        assert caught.value.what.startswith(what)
+
+    def test_models_without_an_answer_are_refused(self):
+        """
+        Nothing is said of nothing.
+        """
+        with pytest.raises(DataError, match="no model has an answer"):
+            read_table("cell,repeat,measured,m\na,1,10,\n", "t.csv").score()
+
+    @pytest.mark.parametrize("name", ["My Model", "b.2", "=cmd", "best", "a, b"])
+    def test_a_model_that_cannot_be_asked_by_name_is_refused(self, name):
+        """
+        As in an experiment.
+        """
+        error = refusal(f'cell,repeat,measured,"{name}"\na,1,10,9\n')
+        assert error.what == f"'{name}' cannot name a model"
+
+    def test_more_models_than_are_compared_are_refused(self):
+        """
+        By their number.
+        """
+        names = ",".join(f"m{n}" for n in range(61))
+        assert refusal(f"cell,repeat,measured,{names}\n").what.startswith("it has 61 models, of 60")
+
+
 class TestRefuses:
     @pytest.mark.parametrize(
         ("cell", "what"),
         [("abc", "measured is 'abc', which is no time above 0"), ("-3", "measured is '-3'"),
          ("0", "measured is '0'"), ("nan", "measured is 'nan'"), ("inf", "measured is 'inf'"),
-         ("1e200", "measured is '1e200'"), ("", "measured is ''")],
+         ("1e200", "measured is '1e200'"), ("", "measured is ''"),
+         ("1e-300", "measured is '1e-300'"), ("1_0", "measured is '1_0'"), ("\u0661\u0662", "measured is ")],
     )  # fmt: skip
     def test_what_is_no_time(self, cell, what):
         """

@@ -31,15 +31,21 @@ class TableFile:
             if size_bytes > MOST_BYTES:
                 what = f"it has {size_bytes} bytes, of {MOST_BYTES} that are read"
                 raise DataError(what, where=str(self.path), fix="score parts of it")
-            text = self.path.read_text(encoding="utf-8-sig", errors="replace")
+            try:
+                text = self.path.read_text(encoding="utf-8-sig")
+            except UnicodeDecodeError:
+                fix = "save it as CSV in UTF-8"
+                raise DataError("it is no UTF-8", where=str(self.path), fix=fix) from None
         return read_table(text, str(self.path))
 
     def score(self, question: str | None) -> ScoreBook:
         """Score it, with the *question* as it was typed, if there is one."""
         from harness.core.experiment.question import read_question
+        from harness.scoring.claims import models_by_paper
 
         table = self.read()
-        asked = None if question is None else read_question(question, table.models, {})
+        papers = models_by_paper()
+        asked = None if question is None else read_question(question, table.models, papers)
         return table.score(asked)
 
 
@@ -68,7 +74,7 @@ def shown_table(scores: ScoreBook) -> Iterator[Part]:
         yield Note(f"{model} is not ranked: {why}")
     yield from floor_sentences(scores)
     if not scores.controls or scores.control("perfect") is None:
-        yield "The noise is not known, and so no floor: no cell was measured twice."
+        yield "No noise shows, and so no floor: cells were measured once, or repeats do not differ."
     pairs = scores.asked() or [
         pair for pair in scores.comparisons if pair.better == ranking.models[0]
     ]
