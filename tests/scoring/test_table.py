@@ -155,7 +155,8 @@ class TestRefuses:
         [("abc", "measured is 'abc', which is no time above 0"), ("-3", "measured is '-3'"),
          ("0", "measured is '0'"), ("nan", "measured is 'nan'"), ("inf", "measured is 'inf'"),
          ("1e200", "measured is '1e200'"), ("", "measured is ''"),
-         ("1e-300", "measured is '1e-300'"), ("1_0", "measured is '1_0'"), ("\u0661\u0662", "measured is ")],
+         ("1e-300", "measured is '1e-300'"), ("1_0", "measured is '1_0'"),
+         ("\u0661\u0662", "measured is ")],
     )  # fmt: skip
     def test_what_is_no_time(self, cell, what):
         """

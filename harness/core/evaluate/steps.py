@@ -168,7 +168,7 @@ def score_run(
 
 def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
     """
-    What is asked of the run, and when it was: sealed with its predictions, or not.
+    What is asked of the run, and when it was: sealed before it was measured, or not.
 
     `EvidenceError`: it is another question than the one that was sealed.
     """
@@ -183,7 +183,9 @@ def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
         what = f"the question was changed after the seal: it was '{sealed.as_words()}'"
         fix = "ask the new one beside it: harness predict RUN --question '...'"
         raise EvidenceError(what, where=str(run.seal.path), fix=fix)
-    return question, "explored" if question.anyway else "sealed"
+    if question.anyway:
+        return question, "explored"
+    return question, "sealed" if trials.experiment.predict.is_blind else "afterwards"
 
 
 def earlier_predictions(run: Run) -> Iterator[Prediction]:
