@@ -98,17 +98,18 @@ def jobs_beside_frame(profile: Profile) -> tuple[ProfiledJob, ...]:
     """
     The profiled jobs, whose bodies are what the frame leaves of them: for who is lent the frame.
 
-    A model that learns from whole jobs knows no waves: with the frame of the formula its body has
-    to give the job again.  What the frame exceeds, or where it is not known, has no body.
+    A model that learns from whole jobs knows no waves: its body, with the frame of the formula, has
+    to give the job again.  A job that the frame exceeds, or of which it is not known, keeps the
+    body that it is stored with.
     """
     if profile.schema_version < _BODIES_AS_RUN:
         return profile.jobs
     jobs = []
     for job in profile.jobs:
-        body_s: float | None = None
+        body_s = job.body_s
         with suppress(MissingStatistic):
             rest_s = job.job_s - frame_s(profile.frame, *inputs_of_profiled(job))[0]
-            body_s = rest_s if rest_s > 0 else None
+            body_s = rest_s if rest_s > 0 else body_s
         jobs.append(job.model_copy(update={"body_s": body_s}))
     return tuple(jobs)
 

@@ -131,15 +131,15 @@ class TestScaling:
         assert answer.job_s is None
 
     @pytest.mark.parametrize("job_s", [1.0, 16.0])
-    def test_a_job_that_the_frame_exceeds_has_no_body(self, job_s):
+    def test_a_job_that_the_frame_exceeds_keeps_its_body(self, job_s):
         """
-        It is learnt as a whole.
+        As it is stored.
         """
-        made = profile(job(job_s)).model_copy(update={"schema_version": 10})
+        made = profile(job(job_s, body_s=0.5)).model_copy(update={"schema_version": 10})
 
         (beside,) = jobs_beside_frame(made)
         around_s, _ = frame_s(made.frame, *inputs_of_profiled(beside))
-        assert (beside.body_s is None) == (job_s <= around_s)
+        assert (beside.body_s == 0.5) == (job_s <= around_s)
 
 
 class TestChoice:
