@@ -131,10 +131,10 @@ def scored_again(path: Path, questions: Mapping[str, str]) -> Evaluation:
 
 def keep_runs(bundle: Opener, path: Path) -> None:
     """Put what was known of each run when it was published into the table of runs at *path*."""
-    known = {row["id"]: row for row in read_table(bundle, "runs")}
+    published_rows = {row["id"]: row for row in read_table(bundle, "runs")}
     rows = list(csv.DictReader(io.StringIO(path.read_text(encoding="utf-8"), newline="")))
     for row in rows:
-        row.update({column: known[row["id"]][column] for column in _KEPT_OF_RUN})
+        row.update({column: published_rows[row["id"]][column] for column in _KEPT_OF_RUN})
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()

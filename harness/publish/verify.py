@@ -194,7 +194,9 @@ class Subject(NamedTuple):
         times = defaultdict(list)  # type: Any
         for unit, row in zip(units, self.row(model, cells)):
             times[unit].append(row["measured"])
-        means = {unit: math.fsum(of_unit) / len(of_unit) for unit, of_unit in times.items()}
+        means = {
+            unit: math.fsum(unit_times) / len(unit_times) for unit, unit_times in times.items()
+        }
         order = sorted(means, key=lambda unit: (means[unit], unit))
         return [order.index(unit) for unit in units]
 
@@ -204,10 +206,10 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     about = run["runs"][()]
     answered = defaultdict(dict)  # type: Any
     ranges = {key[0]: cell["range"] for key, cell in run["cells"].items()}
-    for (cell, model, quantity, of_speed), row in scores.items():
+    for (cell, model, quantity, row_speed), row in scores.items():
         is_outside = ranges[cell] == "outside"
         is_meant = is_outside or about["extrapolate"] != "true"
-        if is_meant and (quantity, of_speed) == ("job_s", speed):
+        if is_meant and (quantity, row_speed) == ("job_s", speed):
             answered[model][cell] = row
     most_cells = max(map(len, answered.values()), default=0)
     ranked = {model: row for model, row in answered.items() if 2 * len(row) >= most_cells}
@@ -226,12 +228,12 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
 def compared(about: Subject, speed: str) -> Table:
     """Rows of data/comparisons.csv: the asked family, and all pairs of ranked models."""
     rows = {}  # type: Table
-    first, *others = about.asks[1:]
+    first, *rivals = about.asks[1:]
     is_family = (about.asks[0], speed) == ("nearer", "raw") and about.asked != "explored"
-    asked = (first, *others) if is_family else ()
+    asked = (first, *rivals) if is_family else ()
     shared = [set(about.scores.get(model, ())) for model in asked]
     if asked and set.intersection(*shared):
-        pairs = [(first, other) for other in others]
+        pairs = [(first, rival) for rival in rivals]
         cells = sorted(set.intersection(*shared))
         rows.update(family(about, pairs, asked, cells, ("asked", speed)))
     explored = [*combinations(about.ranked, 2)]
@@ -266,7 +268,9 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
 
 def first_alike(rows: Dict[str, List[Row]]) -> Dict[str, str]:
     """For each model the first that predicts the same but for rounding: mostly itself."""
-    times = {model: [row["predicted"] for row in of_cells] for model, of_cells in rows.items()}
+    times = {
+        model: [row["predicted"] for row in rows_of_model] for model, rows_of_model in rows.items()
+    }
     same = {}  # type: Dict[str, str]
     for model, predicted in times.items():
         firsts = [earlier for earlier in same if same[earlier] == earlier]
@@ -275,9 +279,9 @@ def first_alike(rows: Dict[str, List[Row]]) -> Dict[str, str]:
     return same
 
 
-def is_alike(times: List[float], others: List[float]) -> bool:
+def is_alike(times: List[float], other_times: List[float]) -> bool:
     """Whether times are the same but for rounding."""
-    return all(abs(x - y) <= NEAR * abs(y) for x, y in zip(times, others))
+    return all(abs(x - y) <= NEAR * abs(y) for x, y in zip(times, other_times))
 
 
 def with_verdict(test: Any, level: float) -> Any:
@@ -302,12 +306,12 @@ def flip_tests(gaps: List[List[float]], units: List[int], side: str, level: floa
             by_unit[unit].append(value)
         sums.append([math.fsum(by_unit[name]) / cells for name in names])
     fold = float if side == "asked" else abs  # type: Any
-    lengths = [math.sqrt(math.fsum(x * x for x in of_units)) or 1.0 for of_units in sums]
+    lengths = [math.sqrt(math.fsum(x * x for x in unit_sums)) or 1.0 for unit_sums in sums]
     seen = [fold(-math.fsum(x) / length) for x, length in zip(sums, lengths)]
     flips = flip_bytes(len(names))
     flipped = []
-    for of_units, length in zip(sums, lengths):
-        flipped.append([fold(-total / length) for total in flipped_sums(of_units, flips)])
+    for unit_sums, length in zip(sums, lengths):
+        flipped.append([fold(-total / length) for total in flipped_sums(unit_sums, flips)])
     tests = [(0.0, 0.0, 0.0, 1.0)] * len(gaps)
     for place, chance, limit in step_down(seen, flipped, level):
         ends = ends_of(sums[place], weights, limit)
@@ -475,8 +479,8 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     off += f" {share(max(about.errors(model, cells)))}; {perfect}."
     if not is_best or len(about.ranked) < 2:
         return f"{model} is {off}"
-    others = beside_others(about, comparisons)
-    return f"Of {len(about.ranked)} models {model} errs least: {off} {others}"
+    rivals = beside_others(about, comparisons)
+    return f"Of {len(about.ranked)} models {model} errs least: {off} {rivals}"
 
 
 def floor_clause(rows: List[Row], error: float) -> str:
@@ -490,11 +494,11 @@ def floor_clause(rows: List[Row], error: float) -> str:
 
 def beside_others(about: Subject, comparisons: Table) -> str:
     """From which others the best model cannot be told apart."""
-    first, *others = about.ranked
-    verdicts = {other: pair_of(first, other, comparisons)["verdict"] for other in others}
+    first, *rivals = about.ranked
+    verdicts = {rival: pair_of(first, rival, comparisons)["verdict"] for rival in rivals}
     clauses = []
     for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
-        chosen = [other for other in others if verdicts[other] == verdict]
+        chosen = [rival for rival in rivals if verdicts[rival] == verdict]
         clauses += [f"{words} {listed(chosen)}"] if chosen else []
     return f"It {' and '.join(clauses)}." if clauses else "It is nearer than each of the others."
 
@@ -511,26 +515,26 @@ def pair_of(first: str, second: str, comparisons: Table) -> Any:
 
 def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tuple[str, str]:
     """Whether the first model is nearer than each of the others: in a word, and the sentence."""
-    first, *others = models
-    pairs = {other: pair_of(first, other, comparisons) for other in others}
+    first, *rivals = models
+    pairs = {rival: pair_of(first, rival, comparisons) for rival in rivals}
     if None in pairs.values():
         missing = [model for model in models if not about.scores.get(model)]
         verb = "answer" if len(missing) > 1 else "answers"
         why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
         return "cannot tell", f"It cannot be told: {why}."
-    fates = {other: fate(first, pair) for other, pair in pairs.items()}
+    fates = {rival: fate(first, pair) for rival, pair in pairs.items()}
     outcome = "no" if {"farther", "equal"} & set(fates.values()) else "cannot tell"
     outcome = "yes" if set(fates.values()) == {"nearer"} else outcome
     head = {"yes": "Yes", "no": "No", "cannot tell": "It cannot be told"}[outcome]
     cells = sorted(set.intersection(*(set(about.scores[model]) for model in models)))
-    if ("job_s", "raw", first, others[0], "asked") not in comparisons:
+    if ("job_s", "raw", first, rivals[0], "asked") not in comparisons:
         cells = about.cells
-    texts = [f"{other} by {share(about.error(other, cells))}" for other in others]
+    texts = [f"{rival} by {share(about.error(rival, cells))}" for rival in rivals]
     clauses = []
     for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
-        chosen = [other for other in others if fates[other] == word]
+        chosen = [rival for rival in rivals if fates[rival] == word]
         clauses += [f"it is {word} {link} {listed(chosen)}"] if chosen else []
-    chosen = [other for other in others if fates[other] == "undecided"]
+    chosen = [rival for rival in rivals if fates[rival] == "undecided"]
     clauses += [f"it cannot be told apart from {listed(chosen)}"] if chosen else []
     off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
     over = f"over {cells_text(len(cells))}"
@@ -556,7 +560,7 @@ def answer_choice(tried: int, about: Subject) -> str:
     if not groups or not about.ranked:
         return "It cannot be told: no input has two settings that all models answer."
     regrets = {m: [regret(about.row(m, cells), tried) for cells in groups] for m in about.ranked}
-    best, *others = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
+    best, *rivals = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
     choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
     inputs = f"{len(groups)} input{'s' if len(groups) != 1 else ''}"
     text = f"{best} chooses best: {choices} takes {share(mean(regrets[best]))} longer than the"
@@ -565,8 +569,8 @@ def answer_choice(tried: int, about: Subject) -> str:
     floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"
-    if others:
-        lost = [f"{model} {share(mean(regrets[model]))}" for model in others]
+    if rivals:
+        lost = [f"{model} {share(mean(regrets[model]))}" for model in rivals]
         text += f"; others lose: {', '.join(lost)}"
     return f"{text}."
 

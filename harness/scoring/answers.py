@@ -109,8 +109,8 @@ def share(value: float) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """The *names* as a sentence has them."""
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
+    *first_names, last = names
+    return f"{', '.join(first_names)} and {last}" if first_names else last
 
 
 def cells_text(number: int) -> str:
@@ -187,12 +187,12 @@ def floor_clause(found: Answer) -> str:
 
 def nearest_sentence(scored: Scored) -> str:
     """Say of the model with the smallest error from which others it cannot be told apart."""
-    first, *others = scored.ranking.models
-    pairs = {other: scored.pair(first, other) for other in others}
+    first, *rivals = scored.ranking.models
+    pairs = {rival: scored.pair(first, rival) for rival in rivals}
     open_models = [
-        other for other, pair in pairs.items() if pair is None or pair.verdict == "undecided"
+        rival for rival, pair in pairs.items() if pair is None or pair.verdict == "undecided"
     ]
-    equal = [other for other, pair in pairs.items() if pair and pair.verdict == "equal"]
+    equal = [rival for rival, pair in pairs.items() if pair and pair.verdict == "equal"]
     clauses = []
     if open_models:
         clauses.append(f"cannot be told apart from {listed(open_models)}")
@@ -208,16 +208,16 @@ def nearest_sentence(scored: Scored) -> str:
 
 def answer_nearer(question: Question, scored: Scored) -> Answer:
     """Whether the first model is nearer than each of the others."""
-    first, *others = question.nearer
-    pairs = {other: scored.pair(first, other) for other in others}
-    lacking = [other for other, pair in pairs.items() if pair is None]
+    first, *rivals = question.nearer
+    pairs = {rival: scored.pair(first, rival) for rival in rivals}
+    lacking = [rival for rival, pair in pairs.items() if pair is None]
     if lacking:
         missing = [model for model in question.nearer if not scored.row(model)]
         verb = "answer" if len(missing) > 1 else "answers"
         why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
         return no_answer(question, scored.asked, why)
-    found = {other: pair for other, pair in pairs.items() if pair is not None}
-    fates = {other: fate(first, pair) for other, pair in found.items()}
+    found = {rival: pair for rival, pair in pairs.items() if pair is not None}
+    fates = {rival: fate(first, pair) for rival, pair in found.items()}
     cells = min(pair.cells for pair in found.values())
     row = scored.row(first)
     perfect = perfect_errors(row) if row else None
@@ -264,14 +264,14 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
     outcome = outcome_of(fates)
     head = {"yes": "Yes", "no": "No", "cannot tell": "It cannot be told"}[outcome]
     any_pair = next(iter(pairs.values()))
-    others = [f"{other} by {share(error_in(pair, other))}" for other, pair in pairs.items()]
+    rivals = [f"{rival} by {share(error_in(pair, rival))}" for rival, pair in pairs.items()]
     cells = cells_text(any_pair.cells)
-    errors = f"{first} is off by {share(error_in(any_pair, first))}, {listed(others)}, over {cells}"
+    errors = f"{first} is off by {share(error_in(any_pair, first))}, {listed(rivals)}, over {cells}"
     clauses = []
     for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
-        if chosen := [other for other, verdict in fates.items() if verdict == word]:
+        if chosen := [rival for rival, verdict in fates.items() if verdict == word]:
             clauses.append(f"it is {word} {link} {listed(chosen)}")
-    if chosen := [other for other, verdict in fates.items() if verdict == "undecided"]:
+    if chosen := [rival for rival, verdict in fates.items() if verdict == "undecided"]:
         clauses.append(f"it cannot be told apart from {listed(chosen)}")
     return f"{head}: {errors}; {'; '.join(clauses)}."
 
@@ -305,13 +305,13 @@ def answer_choice(question: Question, scored: Scored) -> Answer:
         floor_high=floor_high,
     )
     ranked = sorted(models, key=lambda model: (fmean(regrets[model]), model))
-    others = [f"{model} {share(fmean(regrets[model]))}" for model in ranked if model != best]
-    sentence = choice_sentence(numbers, len(groups), others)
+    rivals = [f"{model} {share(fmean(regrets[model]))}" for model in ranked if model != best]
+    sentence = choice_sentence(numbers, len(groups), rivals)
     return numbers.model_copy(update={"sentence": sentence})
 
 
-def choice_sentence(found: Answer, input_count: int, others: Sequence[str]) -> str:
-    """Say what the best chooser loses, beside a perfect one and the *others*."""
+def choice_sentence(found: Answer, input_count: int, rivals: Sequence[str]) -> str:
+    """Say what the best chooser loses, beside a perfect one and *rivals*."""
     tried = found.question.choice
     choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
     over = f"{input_count} input{'s' if input_count != 1 else ''} with {found.cells} settings"
@@ -319,8 +319,8 @@ def choice_sentence(found: Answer, input_count: int, others: Sequence[str]) -> s
     text += f" the fastest setting, mean over {over}, at worst {share(found.worst or 0.0)}"
     if found.floor is not None:
         text += f"; a perfect model would lose {share(found.floor)}"
-    if others:
-        text += f"; others lose: {', '.join(others)}"
+    if rivals:
+        text += f"; others lose: {', '.join(rivals)}"
     return f"{text}."
 
 
@@ -364,9 +364,9 @@ def perfect_regret(
     if None in floors:
         return None, None
     regrets = []
-    for row, known in zip(rows, floors, strict=True):
+    for row, row_floors in zip(rows, floors, strict=True):
         measured_s = np.asarray([score.measured_s for score in row])
-        drawn = normal_draws("perfect", len(row)) * np.asarray(known)
+        drawn = normal_draws("perfect", len(row)) * np.asarray(row_floors)
         places = np.argsort(measured_s * (1 + drawn), axis=1, kind="stable")[:, :tried]
         regrets.append(measured_s[places].min(axis=1) / measured_s.min() - 1)
     means = np.mean(regrets, axis=0)

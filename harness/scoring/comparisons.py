@@ -161,8 +161,8 @@ def asked_pairs(
         model: [answers[cell] for cell in cells]
         for model, answers in zip(question.nearer, named, strict=True)
     }
-    first, *others = question.nearer
-    return compare_pairs(rows, [(first, other) for other in others], "asked", settings)
+    first, *rivals = question.nearer
+    return compare_pairs(rows, [(first, rival) for rival in rivals], "asked", settings)
 
 
 def rows_before(earlier: Iterable[Score]) -> dict[str, dict[str, Score]]:

@@ -62,11 +62,11 @@ def controls(rows: Rows, scope: Scope) -> list[Control]:
     cells = next(iter(rows.values()), ())
     if not cells:
         return []
-    made = []
+    control_rows = []
     perfect = perfect_errors(cells)
     if perfect is not None:
         error, high = floor_of(perfect)
-        made.append(
+        control_rows.append(
             Control(
                 name="perfect",
                 quantity=cells[0].quantity,
@@ -81,7 +81,7 @@ def controls(rows: Rows, scope: Scope) -> list[Control]:
     drawn = coin_errors(row, "coin")
     error, high = floor_of(drawn)
     gaps = drawn - coin_errors(row, "other coin")
-    made.append(
+    control_rows.append(
         Control(
             name="coin",
             quantity=cells[0].quantity,
@@ -93,7 +93,7 @@ def controls(rows: Rows, scope: Scope) -> list[Control]:
             nearer=_share_nearer("coin", gaps, row, scope),
         )
     )
-    return made
+    return control_rows
 
 
 def coin_errors(row: Sequence[Score], name: str) -> Numbers:

@@ -136,7 +136,8 @@ def told_gap(units: int, spread: Spread, error: float) -> float | None:
         return None
     names = _names(units)
     drawn = normal_draws("gaps", units)
-    low, high = 0.0, _MOST_GAP
+    low = 0.0
+    high = _MOST_GAP
     if _told_share(drawn - high, names, error) < POWER:
         return None
     for _ in range(_STEPS):

@@ -50,8 +50,8 @@ def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Compar
 
     Else of the first model and another of the nearest.
     """
-    of_jobs = [pair for pair in comparisons if pair.quantity == ranking.quantity]
-    raw_pairs = [pair for pair in of_jobs if pair.speed == "raw"]
+    job_pairs = [pair for pair in comparisons if pair.quantity == ranking.quantity]
+    raw_pairs = [pair for pair in job_pairs if pair.speed == "raw"]
     asked = [pair for pair in raw_pairs if pair.family == "asked"]
     candidates = [
         pair

@@ -151,8 +151,8 @@ def earlier_scores(
     question: Question,
 ) -> Iterator[Score]:
     """Yield the scores of job times of *predictions* that had been asked for before."""
-    known = [prediction for prediction in predictions if prediction.cell in trials]
-    for row in compared_scores(cell_scores(known, trials), question):
+    measured_predictions = [prediction for prediction in predictions if prediction.cell in trials]
+    for row in compared_scores(cell_scores(measured_predictions, trials), question):
         if (row.quantity, row.speed) == (COMPARED, "raw"):
             yield row
 

@@ -67,8 +67,8 @@ class Question(Record):
                 model = "the best model" if self.how_far == BEST else self.how_far
                 return f"How far is {model} off?"
             case "nearer":
-                first, *others = self.nearer
-                return f"Is {first} nearer than {' and '.join(others)}?"
+                first, *rivals = self.nearer
+                return f"Is {first} nearer than {' and '.join(rivals)}?"
             case "choice":
                 return "Which model chooses the best settings?"
             case "claims":

@@ -346,9 +346,9 @@ def score(evaluation: Scorable, strict: bool, question: str | None, as_json: boo
     from harness.core.reports.sections import make_document
 
     if isinstance(evaluation, TableFile):
-        of_table = evaluation.score(question)
-        shown = [*shown_table(of_table)]
-        present(partial(of_table.model_dump, mode="json"), shown, as_json=as_json)
+        table_scores = evaluation.score(question)
+        shown = [*shown_table(table_scores)]
+        present(partial(table_scores.model_dump, mode="json"), shown, as_json=as_json)
         return
     if question is not None:
         evaluation = asked_of(evaluation, question)

@@ -117,8 +117,8 @@ def _mean_parts(rows: Sequence[Mapping[str, float]], weights: Weights) -> dict[s
 
 
 def _mean(values: Sequence[float | None], weights: Sequence[float]) -> float | None:
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
+    known_values = [value for value in values if value is not None]
+    if len(known_values) < len(values):
         return None
-    products = [value * weight for value, weight in zip(known, weights, strict=True)]
+    products = [value * weight for value, weight in zip(known_values, weights, strict=True)]
     return math.fsum(products) / math.fsum(weights)

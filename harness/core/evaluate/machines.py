@@ -46,7 +46,7 @@ def sampled_machines(
         monitored = manifest.machines.get(node or "")
         cores = cores_here
         if match[1] == "processes":
-            shared = [known for known in manifest.machines.values() if node in known.nodes]
+            shared = [facts for facts in manifest.machines.values() if node in facts.nodes]
             cores = shared[0].cores if shared else cores_here
         elif monitored is not None:
             cores = monitored.cores

@@ -50,8 +50,8 @@ def measure_trial(
         if not statistic.assumed
     }
     observations = observe(trials.run, record, cell, jobs, probe_rate)
-    known = [jvm_ends(observation, profile_frame, speed) for observation in observations]
-    ends, borrowed = zip(*known, strict=True)
+    known_ends = [jvm_ends(observation, profile_frame, speed) for observation in observations]
+    ends, borrowed = zip(*known_ends, strict=True)
     copies = dict(ChainMap(*map(copies_of, observations)))
     raw_s = measured(jobs, dict(ChainMap(*ends)), copies) | part_means(observations)
     reference_s = raw_s

@@ -19,12 +19,12 @@ def answer_moved(run: Run, question: Question, asked: Asked) -> Answer:
         changed = changes(earlier, present)
     except HarnessError as error:
         return no_answer(question, asked, error.what)
-    said = sentence(earlier, present, changed)
+    verdict = sentence(earlier, present, changed)
     return Answer(
         question=question,
         asked=asked,
         outcome=outcome_of(changed),
-        sentence=f"{said[:1].upper()}{said[1:]}.",
+        sentence=f"{verdict[:1].upper()}{verdict[1:]}.",
         cells=len({change.cell for change in changed if change.cell}),
     )
 

@@ -191,12 +191,12 @@ def asked_question(trials: StoredTrials) -> tuple[Question, Asked]:
 def earlier_predictions(run: Run) -> Iterator[Prediction]:
     """What had been asked of the trials of the analysis *run* before it was, by other analyses."""
     measured = run.measured
-    for other in (measured, *measured.analyses()):
-        if other.id == run.id:
+    for earlier_run in (measured, *measured.analyses()):
+        if earlier_run.id == run.id:
             return
-        for predictions in other.read_predictions().values():
+        for predictions in earlier_run.read_predictions().values():
             for prediction in predictions:
-                name = f"{prediction.model} of {other.id}"
+                name = f"{prediction.model} of {earlier_run.id}"
                 yield prediction.model_copy(update={"model": name})
 
 

@@ -82,9 +82,9 @@ def beside(experiment: Experiment, added: Sequence[str]) -> list[str]:
     return [*(name for name in experiment.predict.models if name not in replaced), *added]
 
 
-def is_lent_alike(predict: Predict, other: Predict) -> bool:
+def is_lent_alike(predict: Predict, other_predict: Predict) -> bool:
     """Whether both take the profiles of one run, for one machine, or neither those of another."""
-    return (predict.source, predict.hardware) == (other.source, other.hardware)
+    return (predict.source, predict.hardware) == (other_predict.source, other_predict.hardware)
 
 
 def borrowed_profiles(run: Run, predict: Predict) -> Mapping[str, Profile]:

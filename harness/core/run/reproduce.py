@@ -38,11 +38,11 @@ def reproduce(
     experiment = experiment_as_asked(run)
     is_lean = is_lean or run.published_level != ""
     has_traces = not is_lean or has_any(run, STAGES["trace"])
-    made = stages_made(run, given, is_lean=is_lean, has_traces=has_traces)
+    made_stages = stages_made(run, given, is_lean=is_lean, has_traces=has_traces)
     if experiment.predict.source:
-        made = [stage for stage in made if stage != "profiles"]
+        made_stages = [stage for stage in made_stages if stage != "profiles"]
     measurements = () if has_traces else run.read_scores().measurements
-    remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made])
+    remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made_stages])
     evaluation = Evaluation(remade_run, experiment, run.read_plan())
 
     def predict() -> None:
@@ -62,7 +62,7 @@ def reproduce(
         "predictions": predict,
         "scores": score,
     }
-    for stage in made:
+    for stage in made_stages:
         if next(run.opener.glob(STAGES[stage]), None) is None:
             break
         make[stage]()

@@ -420,13 +420,13 @@ class Run:
         source = self.path.resolve()
         target = folder / measured.name
         linked = None
-        made = target
+        linked_path = target
         if self is not self.measured:  # an analysis may lie elsewhere than the run that it is about
             linked = Run(target, base=measured)
-            made = target / ANALYSES / source.name
+            linked_path = target / ANALYSES / source.name
         run_names = [MANIFEST, PLAN, *(name for name in given if name != "trace")]
         trial_names = [RECORD, "raw", *(name for name in given if name == "trace")]
-        paths = {made / name: source / name for name in run_names}
+        paths = {linked_path / name: source / name for name in run_names}
         for trial_id in self.trial_ids():
             trial = Path("trials", trial_id)
             paths |= {target / trial / name: measured / trial / name for name in trial_names}
@@ -434,7 +434,7 @@ class Run:
             with os_error_as_machine_error(folder):
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(path)
-        return Run(made, base=source, measured=linked)
+        return Run(linked_path, base=source, measured=linked)
 
     def write_scores(self, scores: ScoreBook) -> None:
         """Write the scores in place of older ones."""

@@ -49,10 +49,10 @@ def sampled_cpu_s(samples: Sequence[MachineSample], cores: float, within: Interv
 
     `None` where samples do not say it, or cover less than nine tenths of the time between.
     """
-    known = [(sample.at_s, sample.own) for sample in samples if sample.own is not None]
-    if not known or len(known) < len(samples):
+    known_samples = [(sample.at_s, sample.own) for sample in samples if sample.own is not None]
+    if not known_samples or len(known_samples) < len(samples):
         return None
-    ends, shares = np.array(known, dtype=float).T
+    ends, shares = np.array(known_samples, dtype=float).T
     starts = np.concatenate(([ends[0] - _SAMPLE_S], ends[:-1]))
     covered_s = np.clip(np.minimum(ends, within[1]) - np.maximum(starts, within[0]), 0.0, None)
     if covered_s.sum() < _LEAST_COVERED * (within[1] - within[0]):
@@ -133,28 +133,28 @@ def _of_processes(
 
 def _outside(observations: Sequence[Observation], speed: SpeedCorrection) -> dict[str, Statistic]:
     """Processor seconds outside of tasks, of a job and of each container: by least squares."""
-    known = [
+    known_trials = [
         (len(observation.trace.attempts), observation.at_reference(outside_s, speed))
         for observation in observations
         if (outside_s := outside_cpu_s(observation)) is not None
     ]
-    if not known:
+    if not known_trials:
         return {}
-    containers, seconds = np.array(known, dtype=float).T
-    text = f"samples of each second without the tasks' own time, {len(known)} jobs"
+    containers, seconds = np.array(known_trials, dtype=float).T
+    text = f"samples of each second without the tasks' own time, {len(known_trials)} jobs"
     if len(set(containers)) == 1:
-        pairs = [("", (outside_s, count)) for count, outside_s in known]
-        alike = f"{text}: all have {known[0][0]} containers, so what is the job's is in it"
+        pairs = [("", (outside_s, count)) for count, outside_s in known_trials]
+        alike = f"{text}: all have {known_trials[0][0]} containers, so what is the job's is in it"
         return {"outside_cpu_s_per_container": pooled(pairs, alike)}
     design = np.column_stack((np.ones_like(containers), containers))
     parts, _ = nnls(design, seconds)
-    freedom = len(known) - 2
+    freedom = len(known_trials) - 2
     spreads = [0.0, 0.0]
     if freedom > 0:
         variance = float(((seconds - design @ parts) ** 2).sum()) / freedom
         spreads = np.sqrt(variance * np.diag(np.linalg.inv(design.T @ design))).tolist()
     return {
-        name: Statistic(value=float(value), count=len(known), spread=spread, source=text)
+        name: Statistic(value=float(value), count=len(known_trials), spread=spread, source=text)
         for name, value, spread in zip(
             ("outside_cpu_s_per_job", "outside_cpu_s_per_container"), parts, spreads, strict=True
         )
