@@ -17,7 +17,8 @@ from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
 from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
 from harness.scoring.claims import CLAIMS
-from harness.scoring.controls import cell_floors, floor_of, perfect_errors
+from harness.scoring.comparisons import raw_job_scores
+from harness.scoring.controls import cell_floors, floor_of_cells
 
 _ROUNDING = 1e-9  # of an end that is 0
 
@@ -45,13 +46,11 @@ class Scored:
         asked: Asked,
     ) -> Scored:
         """Those of *scores* that count, beside the *ranking* and the *comparisons* of them."""
-        rows = defaultdict[str, list[Score]](list)
-        for score in scores:
-            if (score.quantity, score.speed) == (COMPARED, "raw"):
-                rows[score.model].append(score)
-        for of_model in rows.values():
-            of_model.sort(key=lambda row: (row.measured_s, row.cell))
-        return cls(dict(rows), ranking, comparisons, asked)
+        rows = {
+            model: sorted(cells.values(), key=lambda row: (row.measured_s, row.cell))
+            for model, cells in raw_job_scores(scores).items()
+        }
+        return cls(rows, ranking, comparisons, asked)
 
     @cached_property
     def common_cells(self) -> set[str]:
@@ -123,14 +122,13 @@ def cells_text(number: int) -> str:
 
 def answer_how_far(question: Question, scored: Scored) -> Answer:
     """How far the model is off, or the one that errs least; whether that is inside the noise."""
-    ranking = scored.ranking
     model = question.how_far
+    row = scored.row(model)
     if model in ("", BEST):
-        if not ranking.models:
+        if not scored.ranking.models:
             return no_answer(question, scored.asked, "no model has an answer")
-        model = ranking.models[0]
-    is_best = question.how_far in ("", BEST)
-    row = scored.common_row(model) if is_best else scored.row(model)
+        model = scored.ranking.models[0]
+        row = scored.common_row(model)
     if not row:
         return no_answer(question, scored.asked, f"{model} has no answer in a cell")
     errors = [score.relative_error for score in row]
@@ -139,8 +137,7 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     worst = max(errors)
     # Names of cells change when a run is published: they must not choose among equal errors.
     worst_cells = [score.cell for score in row if score.relative_error == worst]
-    perfect = perfect_errors(row)
-    floor, floor_high = (None, None) if perfect is None else floor_of(perfect)
+    floor, floor_high = floor_of_cells(row)
     numbers = Answer(
         question=question,
         asked=scored.asked,
@@ -189,15 +186,11 @@ def nearest_sentence(scored: Scored) -> str:
     """Say of the model with the smallest error from which others it cannot be told apart."""
     first, *rivals = scored.ranking.models
     pairs = {rival: scored.pair(first, rival) for rival in rivals}
-    open_models = [
-        rival for rival, pair in pairs.items() if pair is None or pair.verdict == "undecided"
-    ]
-    equal = [rival for rival, pair in pairs.items() if pair and pair.verdict == "equal"]
+    verdicts = {rival: pair.verdict if pair else "undecided" for rival, pair in pairs.items()}
     clauses = []
-    if open_models:
-        clauses.append(f"cannot be told apart from {listed(open_models)}")
-    if equal:
-        clauses.append(f"is equal to {listed(equal)}")
+    for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
+        if chosen := [rival for rival in rivals if verdicts[rival] == verdict]:
+            clauses.append(f"{words} {listed(chosen)}")
     if not clauses:
         return "It is nearer than each of the others."
     return f"It {' and '.join(clauses)}."
@@ -210,30 +203,31 @@ def answer_nearer(question: Question, scored: Scored) -> Answer:
     """Whether the first model is nearer than each of the others."""
     first, *rivals = question.nearer
     pairs = {rival: scored.pair(first, rival) for rival in rivals}
-    lacking = [rival for rival, pair in pairs.items() if pair is None]
-    if lacking:
-        missing = [model for model in question.nearer if not scored.row(model)]
-        verb = "answer" if len(missing) > 1 else "answers"
-        why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
-        return no_answer(question, scored.asked, why)
+    if None in pairs.values():
+        return no_answer(question, scored.asked, why_not_compared(question.nearer, scored))
     found = {rival: pair for rival, pair in pairs.items() if pair is not None}
     fates = {rival: fate(first, pair) for rival, pair in found.items()}
-    cells = min(pair.cells for pair in found.values())
-    row = scored.row(first)
-    perfect = perfect_errors(row) if row else None
-    floor, floor_high = (None, None) if perfect is None else floor_of(perfect)
+    floor, floor_high = floor_of_cells(scored.row(first))
     any_pair = next(iter(found.values()))
     return Answer(
         question=question,
         asked=scored.asked,
         outcome=outcome_of(fates),
         sentence=nearer_sentence(first, found, fates),
-        cells=cells,
+        cells=min(pair.cells for pair in found.values()),
         model=first,
         error=error_in(any_pair, first),
         floor=floor,
         floor_high=floor_high,
     )
+
+
+def why_not_compared(models: Sequence[str], scored: Scored) -> str:
+    """Why two of *models* are not compared."""
+    missing = [model for model in models if not scored.row(model)]
+    if not missing:
+        return "they share no cell"
+    return f"{listed(missing)} {'answer' if len(missing) > 1 else 'answers'} no cell"
 
 
 def fate(first: str, pair: Comparison) -> str:

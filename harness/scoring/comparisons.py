@@ -58,39 +58,61 @@ def compare(
     it turns round by one of them.  *earlier* are scores of models that had been asked before: what
     is explored is one family with them.
     """
-    groups = defaultdict[tuple[str, Speed], dict[str, dict[str, Score]]](dict)
+    groups = defaultdict[tuple[str, Speed], list[Score]](list)
     for score in scores:
-        answers = groups[score.quantity, score.speed]
-        answers.setdefault(score.model, {})[score.cell] = score
+        groups[score.quantity, score.speed].append(score)
     asks = question or Question(how_far=BEST)
-    before = rows_before(earlier)
+    settings = Settings(asks.scope, error, refits or {})
+    before = scores_by_model(earlier)
     rankings = []
     comparisons = list[Comparison]()
-    for (quantity, speed), by_model in groups.items():
+    for (quantity, speed), group_scores in groups.items():
+        by_model = scores_by_model(group_scores)
         rows, left_out = ranked_rows(by_model)
         pairs = list[Comparison]()
         if quantity == COMPARED:
-            settings = Settings(asks.scope, error, refits or {})
-            if speed == "raw" and asks.nearer and asked != "explored":
+            if speed == "raw" and asked != "explored":
                 comparisons += asked_pairs(asks, by_model, settings)
             pairs = explored_pairs(rows, settings, before)
             comparisons += pairs
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
-        compared = len(next(iter(rows.values()), ()))
-        unanswered = len({*chain(*by_model.values())}) - compared
-        rankings.append(
-            Ranking(
-                quantity=quantity,
-                speed=speed,
-                cells=compared,
-                models=tuple(rows),
-                errors=tuple(map(mean_error, rows.values())),
-                nearest=_nearest(rows, pairs) if quantity == COMPARED else (),
-                left_out=left_out if rows else {},
-                cells_left_out={_UNANSWERED: unanswered} if unanswered else {},
-            )
-        )
+        ranking = ranking_of(quantity, speed, rows, by_model)
+        changes: dict[str, object] = {"left_out": left_out if rows else {}}
+        if quantity == COMPARED:
+            changes["nearest"] = _nearest(rows, pairs)
+        rankings.append(ranking.model_copy(update=changes))
     return rankings, comparisons
+
+
+def scores_by_model(scores: Iterable[Score]) -> dict[str, dict[str, Score]]:
+    """*scores* of one quantity at one speed by their models and cells."""
+    by_model = defaultdict[str, dict[str, Score]](dict)
+    for score in scores:
+        by_model[score.model][score.cell] = score
+    return dict(by_model)
+
+
+def raw_job_scores(scores: Iterable[Score]) -> dict[str, dict[str, Score]]:
+    """Those of *scores* by which models are compared, as measured, by their models and cells."""
+    return scores_by_model(
+        score for score in scores if (score.quantity, score.speed) == (COMPARED, "raw")
+    )
+
+
+def ranking_of(
+    quantity: str, speed: Speed, rows: Rows, by_model: Mapping[str, Mapping[str, Score]]
+) -> Ranking:
+    """The order of the models of *rows*, and how many cells are left out that others answer."""
+    compared = len(next(iter(rows.values()), ()))
+    unanswered = len({*chain(*by_model.values())}) - compared
+    return Ranking(
+        quantity=quantity,
+        speed=speed,
+        cells=compared,
+        models=tuple(rows),
+        errors=tuple(map(mean_error, rows.values())),
+        cells_left_out={_UNANSWERED: unanswered} if unanswered else {},
+    )
 
 
 def mean_error(row: Sequence[Score]) -> float:
@@ -151,8 +173,10 @@ def asked_pairs(
     """
     Compare the first model of *question* with each of the others, where all of them have an answer.
 
-    None where one has no answer at all, or where they share no cell.
+    None where it compares none, where one has no answer at all, or where they share no cell.
     """
+    if not question.nearer:
+        return []
     named = [by_model.get(model, {}) for model in question.nearer]
     cells = sorted(set(named[0]).intersection(*named[1:]))
     if not cells:
@@ -163,14 +187,6 @@ def asked_pairs(
     }
     first, *rivals = question.nearer
     return compare_pairs(rows, [(first, rival) for rival in rivals], "asked", settings)
-
-
-def rows_before(earlier: Iterable[Score]) -> dict[str, dict[str, Score]]:
-    """*earlier* scores by their models and cells."""
-    by_model = defaultdict[str, dict[str, Score]](dict)
-    for score in earlier:
-        by_model[score.model][score.cell] = score
-    return by_model
 
 
 def explored_pairs(

@@ -57,6 +57,12 @@ def floor_of(errors: Numbers) -> tuple[float, float]:
     return float(means.mean()), float(np.sort(means)[rank])
 
 
+def floor_of_cells(cells: Sequence[Score]) -> tuple[float | None, float | None]:
+    """`floor_of` a perfect model in these *cells*; none where no noise is known."""
+    errors = perfect_errors(cells) if cells else None
+    return (None, None) if errors is None else floor_of(errors)
+
+
 def controls(rows: Rows, scope: Scope) -> list[Control]:
     """The controls beside the models of *rows*, which are in the same cells, the nearest first."""
     cells = next(iter(rows.values()), ())

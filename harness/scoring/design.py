@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -19,9 +18,14 @@ from statistics import fmean, median, quantiles, stdev
 from typing import TYPE_CHECKING
 
 from harness.base.records.question import Question
-from harness.base.records.score import COMPARED, Score, ScoreBook
+from harness.base.records.score import Score, ScoreBook
 from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
-from harness.scoring.comparisons import FAMILY_ERROR, ranked_rows, same_predictions
+from harness.scoring.comparisons import (
+    FAMILY_ERROR,
+    ranked_rows,
+    raw_job_scores,
+    same_predictions,
+)
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -175,24 +179,23 @@ def perfect_share(design: Design, spread: Spread, error: float) -> float:
 
 def spread_of(score_book: ScoreBook, origin: str) -> Spread | None:
     """The spread that an earlier run shows; `None` where it does not show all of it."""
-    answers = defaultdict[str, dict[str, Score]](dict)
-    for score in score_book.scores:
-        if (score.quantity, score.speed) == (COMPARED, "raw"):
-            answers[score.model][score.cell] = score
-    rows, _ = ranked_rows(answers)
+    rows, _ = ranked_rows(raw_job_scores(score_book.scores))
     same_as = same_predictions(rows)
     rows = {model: row for model, row in rows.items() if same_as[model] == model}
     cells = next(iter(rows.values()), [])
     noises = [score.floor * math.sqrt(score.trials) for score in cells if score.floor]
     if len(rows) < 2 or len(cells) < FEWEST_UNITS or not noises:
         return None
-    gaps = []
-    for first, second in combinations(rows.values(), 2):
-        pairs = zip(first, second, strict=True)
-        gaps.append(stdev(a.relative_error - b.relative_error for a, b in pairs))
+    gaps = [gap_spread(first, second) for first, second in combinations(rows.values(), 2)]
     errors = [score.relative_error for row in rows.values() for score in row]
     shown = quantiles(errors, n=2 * _QUANTILES)[::2]
     return Spread(origin, median(gaps), fmean(noises), tuple(shown))
+
+
+def gap_spread(first: Sequence[Score], second: Sequence[Score]) -> float:
+    """Standard deviation over the cells of the difference of two models' errors."""
+    pairs = zip(first, second, strict=True)
+    return stdev(near.relative_error - far.relative_error for near, far in pairs)
 
 
 def decision_sentence(found: Decision) -> str:

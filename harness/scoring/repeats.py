@@ -50,20 +50,20 @@ def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Compar
 
     Else of the first model and another of the nearest.
     """
-    job_pairs = [pair for pair in comparisons if pair.quantity == ranking.quantity]
-    raw_pairs = [pair for pair in job_pairs if pair.speed == "raw"]
-    asked = [pair for pair in raw_pairs if pair.family == "asked"]
-    candidates = [
+    kind = (ranking.quantity, "raw")
+    pairs = [pair for pair in comparisons if (pair.quantity, pair.speed) == kind]
+    candidates = [pair for pair in pairs if pair.family == "asked"] or [
         pair
-        for pair in asked or raw_pairs
-        if pair.verdict == "undecided"
-        and (asked or (pair.better == ranking.nearest[0] and pair.worse in ranking.nearest))
+        for pair in pairs
+        if pair.better == ranking.nearest[0] and pair.worse in ranking.nearest
     ]
+    undecided = [pair for pair in candidates if pair.verdict == "undecided"]
+    return min(undecided, key=_chance, default=None)
 
-    def chance(pair: Comparison) -> float:
-        return 1.0 if pair.chance is None else pair.chance
 
-    return min(candidates, key=chance, default=None)
+def _chance(pair: Comparison) -> float:
+    """How often chance alone gives as much; always, where that cannot be said."""
+    return 1.0 if pair.chance is None else pair.chance
 
 
 def _times_by_cell(measurements: Iterable[Measurement], quantity: str) -> dict[str, list[float]]:

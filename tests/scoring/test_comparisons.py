@@ -21,8 +21,8 @@ from harness.scoring.comparisons import (
     mean_error,
     ranked_rows,
     refit_differences,
-    rows_before,
     same_predictions,
+    scores_by_model,
     units_of,
 )
 from harness.scoring.remedies import Remedy, remedy_text
@@ -666,7 +666,7 @@ class TestEarlier:
         """
         scores = [*rows("a", [1.0, 1.1]), *rows("b", [1.2])]
 
-        assert rows_before(scores) == {
+        assert scores_by_model(scores) == {
             "a": {"c0": scores[0], "c1": scores[1]}, "b": {"c0": scores[2]},
         }  # fmt: skip
 
