@@ -13,8 +13,10 @@ import io
 import math
 import re
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from typing import NamedTuple
 
 from harness.base.errors import DataError
@@ -79,28 +81,25 @@ def read_table(text: str, source: str) -> ScoredTable:
     reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
     models = _models(reader.fieldnames or (), source)
     predicted = dict[tuple[str, str], float]()
-    measurements = list[Measurement]()
-    seen = set[tuple[str, str]]()
+    measured = dict[str, Measurement]()
     for line, row in _rows(reader, source):
-        cell = _name(row, "cell", line)
-        repeat = _name(row, "repeat", line)
-        if (cell, repeat) in seen:
-            what = f"repeat {repeat} of cell {cell} is there twice"
+        measurement = _measurement(row, line)
+        if measurement.trial in measured:
+            what = f"repeat {row['repeat']} of cell {row['cell']} is there twice"
             raise DataError(what, where=line.text, fix="give each row of a cell its own repeat")
-        seen.add((cell, repeat))
-        measurements.append(_measurement(cell, repeat, row, line))
+        measured[measurement.trial] = measurement
         for model in models:
             if (row[model] or "").strip():
-                _add_prediction(predicted, (model, cell), _seconds(row, model, line), line)
-    if not measurements:
+                key = (model, measurement.cell)
+                _add_prediction(predicted, key, _seconds(row, model, line), line)
+    if not measured:
         raise DataError("it has no row", where=source, fix="write a row for each measurement")
-    cells = dict.fromkeys(measurement.cell for measurement in measurements)
+    cells = dict.fromkeys(measurement.cell for measurement in measured.values())
     predictions = [
         Prediction(model=model, cell=cell, job_s=predicted.get((model, cell)))
-        for model in models
-        for cell in cells
+        for model, cell in product(models, cells)
     ]
-    return ScoredTable(source, models, predictions, measurements)
+    return ScoredTable(source, models, predictions, [*measured.values()])
 
 
 class _Line(NamedTuple):
@@ -128,28 +127,28 @@ def _rows(
 
 def _models(columns: Sequence[str], source: str) -> tuple[str, ...]:
     """The columns that are models; `DataError`: one is missing, or named twice."""
-    lacking = [name for name in REQUIRED if name not in columns]
-    if lacking:
-        what = f"it has no column {' and no column '.join(lacking)}"
-        fix = "begin it with the line: cell,repeat,measured,MODEL,..."
+    models = tuple(name for name in columns if name not in NOT_MODELS)
+    for what, fix in _complaints(columns, models):
         raise DataError(what, where=f"{source}:1", fix=fix)
-    models = [name for name in columns if name not in NOT_MODELS]
+    return models
+
+
+def _complaints(columns: Sequence[str], models: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the first line, and what to write."""
+    if lacking := [name for name in REQUIRED if name not in columns]:
+        what = f"it has no column {' and no column '.join(lacking)}"
+        yield what, "begin it with the line: cell,repeat,measured,MODEL,..."
     if not models:
-        what = "it has no column of a model"
-        raise DataError(what, where=f"{source}:1", fix="add a column for each model, by its name")
+        yield "it has no column of a model", "add a column for each model, by its name"
     for name in models:
         if not _NAME.fullmatch(name) or name == BEST:
-            what = f"'{excerpt(name)}' cannot name a model"
             fix = "use letters, digits, _ and -, starting with a letter, and not 'best'"
-            raise DataError(what, where=f"{source}:1", fix=fix)
+            yield f"'{excerpt(name)}' cannot name a model", fix
     if len(models) > MOST_MODELS:
         what = f"it has {len(models)} models, of {MOST_MODELS} that are compared"
-        raise DataError(what, where=f"{source}:1", fix="leave columns out")
-    if len(set(columns)) < len(columns):
-        twice = next(name for name in columns if list(columns).count(name) > 1)
-        what = f"the column '{excerpt(twice)}' is there twice"
-        raise DataError(what, where=f"{source}:1", fix="name each column once")
-    return tuple(models)
+        yield what, "leave columns out"
+    if twice := [name for name, number in Counter(columns).items() if number > 1]:
+        yield f"the column '{excerpt(twice[0])}' is there twice", "name each column once"
 
 
 def _name(row: Mapping[str, str | None], column: str, line: _Line) -> str:
@@ -175,8 +174,10 @@ def _seconds(row: Mapping[str, str | None], column: str, line: _Line) -> float:
     return seconds
 
 
-def _measurement(cell: str, repeat: str, row: Mapping[str, str | None], line: _Line) -> Measurement:
+def _measurement(row: Mapping[str, str | None], line: _Line) -> Measurement:
     """The measurement of a row."""
+    cell = _name(row, "cell", line)
+    repeat = _name(row, "repeat", line)
     times_s = {"job_s": _seconds(row, "measured", line)}
     named_input = (row.get("input") or "").strip()
     return Measurement(

@@ -11,7 +11,7 @@ from harness.base.errors import DataError
 from harness.cli.console.present import Note, Part, Rows
 
 if TYPE_CHECKING:
-    from harness.base.records.score import ScoreBook
+    from harness.base.records.score import Ranking, ScoreBook
     from harness.scoring.table import ScoredTable
 
 
@@ -50,35 +50,52 @@ class TableFile:
 
 
 def shown_table(scores: ScoreBook) -> Iterator[Part]:
-    """The answer, each model with its error and its verdict, the floor, and what would decide."""
-    from harness.base.documents.wording import count, percent, share_with_interval
+    """The answer, each model with its error, the floor, and what would decide."""
     from harness.core.reports.answer import answer_sentence, floor_sentences
 
     ranking = scores.ranking("raw")
     if scores.answer is None or ranking is None:
         return
     yield answer_sentence(scores.answer)
-    summaries = {
-        summary.model: summary
-        for summary in scores.summaries
-        if (summary.quantity, summary.speed, summary.workload) == ("job_s", "raw", "*")
-    }
-    rows = []
+    yield Rows(("model", "mean relative error", "worst"), [*ranked_models(scores, ranking)])
+    yield from left_out(ranking)
+    yield from floor_sentences(scores)
+    if scores.control("perfect") is None:
+        yield "No noise shows, and so no floor: cells were measured once, or repeats do not differ."
+    yield from open_pairs(scores, ranking)
+
+
+def ranked_models(scores: ScoreBook, ranking: Ranking) -> Iterator[tuple[str, str, str]]:
+    """Each ranked model with its mean error and its worst one, over the cells that all answer."""
+    from harness.base.documents.wording import percent, share_with_interval
+    from harness.base.stats.resampling import mean_interval
+    from harness.scoring.comparisons import raw_job_scores
+
+    by_model = raw_job_scores(scores.scores)
+    answered = [by_model[model].keys() for model in ranking.models]
+    cells = sorted(set(answered[0]).intersection(*answered[1:]))
     for model, error in zip(ranking.models, ranking.errors, strict=True):
-        mean = summaries[model].metrics["mape"]
-        interval = share_with_interval(error, mean.low, mean.high)
-        worst = percent(summaries[model].metrics["worst_error"].value)
-        rows.append((model, interval, worst, str(summaries[model].cells)))
-    yield Rows(("model", "mean relative error", "worst", "cells"), rows)
+        errors = [by_model[model][cell].relative_error for cell in cells]
+        low, high = mean_interval(errors)
+        interval = share_with_interval(error, max(0.0, low), high)
+        yield model, interval, percent(max(errors))
+
+
+def left_out(ranking: Ranking) -> Iterator[Note]:
+    """How many cells are compared, and which cells and models are not, with the reason."""
+    from harness.base.documents.wording import count
+
+    yield Note(f"{count(ranking.cells, 'cell')} compared")
+    for why, number in ranking.cells_left_out.items():
+        yield Note(f"{count(number, 'cell')} left out: {why}")
     for model, why in ranking.left_out.items():
         yield Note(f"{model} is not ranked: {why}")
-    yield from floor_sentences(scores)
-    if not scores.controls or scores.control("perfect") is None:
-        yield "No noise shows, and so no floor: cells were measured once, or repeats do not differ."
-    pairs = scores.asked() or [
-        pair for pair in scores.comparisons if pair.better == ranking.models[0]
-    ]
+
+
+def open_pairs(scores: ScoreBook, ranking: Ranking) -> Iterator[str]:
+    """What would decide between two models: of the question, or the one that errs least."""
+    best = ranking.models[0]
+    pairs = scores.asked() or [pair for pair in scores.comparisons if pair.better == best]
     for pair in pairs:
-        if pair.speed == "raw" and pair.verdict == "undecided":
+        if (pair.speed, pair.verdict) == ("raw", "undecided"):
             yield f"Between {pair.better} and {pair.worse}: {pair.reason}."
-    yield Note(f"{count(ranking.cells, 'cell')} compared")

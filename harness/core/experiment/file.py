@@ -562,18 +562,19 @@ class _Checks:
         if models and not self._document.mapping("question") and not question.title:
             fix = "add question: what the report should answer, in one sentence"
             self._document.problem((), "the experiment lacks 'question'", fix)
-        if self._names and question.claims and question.claims not in self._names.papers:
-            problem = f"question.claims: nothing is known of the paper '{excerpt(question.claims)}'"
-            fix = did_you_mean(question.claims, list(self._names.papers))
-            self._document.problem(("question", "claims"), problem, fix)
-            return
         papers = self._names.papers if self._names else {}
-        for model in (*question.models, *papers.get(question.claims, ())):
-            if model not in models:
-                key_path = ("question", question.kind)
-                problem = f"{dotted(key_path)}: predict.models has no '{excerpt(model)}'"
-                fix = did_you_mean(model, list(models)) if models else "add it to predict.models"
-                self._document.problem(key_path, problem, fix)
+        if question.claims and self._names and question.claims not in papers:
+            problem = f"question.claims: nothing is known of the paper '{excerpt(question.claims)}'"
+            self._document.problem(
+                ("question", "claims"), problem, did_you_mean(question.claims, list(papers))
+            )
+            return
+        asked = {*question.models, *papers.get(question.claims, ())}
+        for model in sorted(asked.difference(models)):
+            key_path = ("question", question.kind)
+            problem = f"{dotted(key_path)}: predict.models has no '{excerpt(model)}'"
+            fix = did_you_mean(model, list(models)) if models else "add it to predict.models"
+            self._document.problem(key_path, problem, fix)
 
     def grid(self, experiment: Experiment, *, narrowed: bool) -> None:
         """
