@@ -48,8 +48,16 @@ ALL_FLIPS_TO = 12  # units, whose signs are flipped in all ways (section 4)
 FLIPS = 4096  # of more units (section 4)
 NEAR = 1e-9  # sums of the same numbers in another order differ by less (section 4)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
+FEWEST_INPUTS = 3  # with fewer, cells are the units of an interval (section 7)
 INTERVAL_CELLS = 6  # with fewer, the interval is the range of the cells (section 5)
 DRAWS = 200  # of a perfect model (section 5)
+# What is said of a model by its verdict beside another (section 6).
+FATES = {
+    "nearer": "is nearer than",
+    "equal": "is equal to",
+    "farther": "is farther than",
+    "undecided": "cannot be told apart from",
+}
 # What papers claim: in words, and as a question (section 6).
 CLAIMS = {
     "prophet": [("Prophet is nearer than What-If (Tables I to III)", "nearer prophet whatif")]
@@ -183,6 +191,13 @@ class Subject(NamedTuple):
             return [*cells]
         return [self.inputs[cell] or f"\0{cell}" for cell in cells]
 
+    def settings(self) -> List[List[str]]:
+        """Cells of each input that has two or more (section 6)."""
+        by_input = defaultdict(list)  # type: Any
+        for cell in self.cells:
+            by_input[self.inputs[cell] or cell].append(cell)
+        return [cells for _, cells in sorted(by_input.items()) if len(cells) >= 2]
+
     def by_time(self, model: str, cells: Iterable[str]) -> List[Row]:
         """Scores of a model in those cells, in the order of what was measured (section 5)."""
         row = self.scores[model]
@@ -211,18 +226,23 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
         is_meant = is_outside or about["extrapolate"] != "true"
         if is_meant and (quantity, row_speed) == ("job_s", speed):
             answered[model][cell] = row
-    most_cells = max(map(len, answered.values()), default=0)
-    ranked = {model: row for model, row in answered.items() if 2 * len(row) >= most_cells}
-    while ranked and not set.intersection(*map(set, ranked.values())):
-        del ranked[max(ranked, key=lambda model: (-len(ranked[model]), model))]
-    cells = sorted(set.intersection(*map(set, ranked.values()))) if ranked else []
+    names, cells = ranked_of(answered)
     inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
-    names = [*ranked]
     asks = about["asks"].split(" ")
     scope = about["scope"]
     found = Subject(asks, about["asked"], scope, about["level"], inputs, answered, names, cells)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
+
+
+def ranked_of(answered: Dict[str, Dict[str, Row]]) -> Tuple[List[str], List[str]]:
+    """The models that are ranked, and the cells that all of them answer (section 3)."""
+    most_cells = max(map(len, answered.values()), default=0)
+    ranked = {model: row for model, row in answered.items() if 2 * len(row) >= most_cells}
+    while ranked and not set.intersection(*map(set, ranked.values())):
+        del ranked[max(ranked, key=lambda model: (-len(ranked[model]), model))]
+    cells = sorted(set.intersection(*map(set, ranked.values()))) if ranked else []
+    return [*ranked], cells
 
 
 def compared(about: Subject, speed: str) -> Table:
@@ -297,14 +317,8 @@ def with_verdict(test: Any, level: float) -> Any:
 def flip_tests(gaps: List[List[float]], units: List[int], side: str, level: float) -> Any:
     """Of each pair: difference, both ends, chance; one family, whose signs are flipped together."""
     names = sorted(set(units))
-    cells = len(units)
-    weights = [units.count(name) / cells for name in names]
-    sums = []
-    for gap in gaps:
-        by_unit = defaultdict(list)  # type: Any
-        for unit, value in zip(units, gap):
-            by_unit[unit].append(value)
-        sums.append([math.fsum(by_unit[name]) / cells for name in names])
+    weights = [units.count(name) / len(units) for name in names]
+    sums = [sums_of(gap, units) for gap in gaps]
     fold = float if side == "asked" else abs  # type: Any
     lengths = [math.sqrt(math.fsum(x * x for x in unit_sums)) or 1.0 for unit_sums in sums]
     seen = [fold(-math.fsum(x) / length) for x, length in zip(sums, lengths)]
@@ -317,6 +331,14 @@ def flip_tests(gaps: List[List[float]], units: List[int], side: str, level: floa
         ends = ends_of(sums[place], weights, limit)
         tests[place] = (math.fsum(sums[place]), *ends, chance)
     return tests
+
+
+def sums_of(gap: List[float], units: List[int]) -> List[float]:
+    """What each unit adds to the mean of *gap*, by the places of the units."""
+    by_unit = defaultdict(list)  # type: Any
+    for unit, value in zip(units, gap):
+        by_unit[unit].append(value)
+    return [math.fsum(by_unit[unit]) / len(gap) for unit in sorted(by_unit)]
 
 
 def flip_bytes(units: int) -> List[bytes]:
@@ -414,10 +436,10 @@ def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
     """Interval of a mean at 95 %, by Hall's transformation (1992); of few cells their range."""
     if len(errors) < INTERVAL_CELLS:
         return min(errors), max(errors)
+    if len(set(units)) < FEWEST_INPUTS:
+        units = [*map(str, range(len(errors)))]
     names = sorted(set(units))
-    names, units = (names, units) if len(names) >= 3 else ([*map(str, range(len(units)))], [])
-    units = units or names
-    without = [mean(e for e, unit in zip(errors, units) if unit != name) for name in names]
+    without = [mean_without(name, errors, units) for name in names]
     moved = [mean(without) - value for value in without]
     variance = mean(x * x for x in moved)
     centre = mean(errors)
@@ -433,6 +455,11 @@ def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
         root = math.copysign(abs(inner) ** (1 / 3), inner)
         ends.append(centre - spread * (root - 1) / bend)
     return max(0.0, min(ends[0], centre)), max(ends[1], centre)
+
+
+def mean_without(name: str, errors: List[float], units: List[str]) -> float:
+    """The mean of the errors that are not of that unit."""
+    return mean(error for error, unit in zip(errors, units) if unit != name)
 
 
 def share(value: float) -> str:
@@ -518,27 +545,42 @@ def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tupl
     first, *rivals = models
     pairs = {rival: pair_of(first, rival, comparisons) for rival in rivals}
     if None in pairs.values():
-        missing = [model for model in models if not about.scores.get(model)]
-        verb = "answer" if len(missing) > 1 else "answers"
-        why = f"{listed(missing)} {verb} no cell" if missing else "they share no cell"
-        return "cannot tell", f"It cannot be told: {why}."
+        return "cannot tell", f"It cannot be told: {why_not_compared(models, about)}."
     fates = {rival: fate(first, pair) for rival, pair in pairs.items()}
-    outcome = "no" if {"farther", "equal"} & set(fates.values()) else "cannot tell"
-    outcome = "yes" if set(fates.values()) == {"nearer"} else outcome
-    head = {"yes": "Yes", "no": "No", "cannot tell": "It cannot be told"}[outcome]
+    outcome, head = outcome_of(fates)
     cells = sorted(set.intersection(*(set(about.scores[model]) for model in models)))
     if ("job_s", "raw", first, rivals[0], "asked") not in comparisons:
         cells = about.cells
     texts = [f"{rival} by {share(about.error(rival, cells))}" for rival in rivals]
-    clauses = []
-    for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
-        chosen = [rival for rival in rivals if fates[rival] == word]
-        clauses += [f"it is {word} {link} {listed(chosen)}"] if chosen else []
-    chosen = [rival for rival in rivals if fates[rival] == "undecided"]
-    clauses += [f"it cannot be told apart from {listed(chosen)}"] if chosen else []
     off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
     over = f"over {cells_text(len(cells))}"
-    return outcome, f"{head}: {off}, {over}; {'; '.join(clauses)}."
+    return outcome, f"{head}: {off}, {over}; {fates_text(fates)}."
+
+
+def why_not_compared(models: List[str], about: Subject) -> str:
+    """Why two of these models are not compared."""
+    missing = [model for model in models if not about.scores.get(model)]
+    if not missing:
+        return "they share no cell"
+    return f"{listed(missing)} {'answer' if len(missing) > 1 else 'answers'} no cell"
+
+
+def outcome_of(fates: Dict[str, str]) -> Tuple[str, str]:
+    """What the fates of a model come to, and how the sentence begins."""
+    if set(fates.values()) == {"nearer"}:
+        return "yes", "Yes"
+    if {"farther", "equal"} & set(fates.values()):
+        return "no", "No"
+    return "cannot tell", "It cannot be told"
+
+
+def fates_text(fates: Dict[str, str]) -> str:
+    """Than which others a model is nearer, and so on."""
+    clauses = []
+    for word, text in FATES.items():
+        chosen = [rival for rival, found in fates.items() if found == word]
+        clauses += [f"it {text} {listed(chosen)}"] if chosen else []
+    return "; ".join(clauses)
 
 
 def fate(first: str, pair: Row) -> str:
@@ -553,10 +595,7 @@ def fate(first: str, pair: Row) -> str:
 
 def answer_choice(tried: int, about: Subject) -> str:
     """Which model chooses best among the settings of each input."""
-    by_input = defaultdict(list)  # type: Any
-    for cell in about.cells:
-        by_input[about.inputs[cell] or cell].append(cell)
-    groups = [cells for _, cells in sorted(by_input.items()) if len(cells) >= 2]
+    groups = about.settings()
     if not groups or not about.ranked:
         return "It cannot be told: no input has two settings that all models answer."
     regrets = {m: [regret(about.row(m, cells), tried) for cells in groups] for m in about.ranked}
@@ -616,6 +655,19 @@ def claim_of(run: Tables, done: List[Row], about: Subject, comparisons: Table) -
         when = {"sealed": "", "afterwards": "Asked afterwards: "}
         before = when.get(row["asked"], "Explored, not proved: ")
         first = before + answer(about.asks, about, comparisons)
+    order = "after the measurement: their models could have been chosen by it."
+    if row["blind"] == "true" and all(trial["seal"] == row["sealed"] for trial in done):
+        order = "before what they are scored on was measured."
+    return [
+        f"- {row['experiment']} ({row['id']}): {first}",
+        basis_sentence(run, done, about),
+        f"  The predictions were sealed {order}",
+        f"  It holds for {row['hardware']} and these inputs; nothing is said of other systems.",
+    ]
+
+
+def basis_sentence(run: Tables, done: List[Row], about: Subject) -> str:
+    """On how many trials a claim rests, and what noise their means have."""
     disturbed = sum(trial["disturbed"] != "" for trial in done)
     failed = sum(trial["state"] != "done" for trial in run["trials"].values())
     number = sum(cell["use"] == "score" for cell in run["cells"].values())
@@ -624,16 +676,7 @@ def claim_of(run: Tables, done: List[Row], about: Subject, comparisons: Table) -
     noise = f"{100 * median(floors):.1f} % (median)" if floors else "not known"
     rests = f"  It rests on {len(done)} trial{'s' * (len(done) != 1)} of {number} scored cell"
     rests += f"{'s' * (number != 1)}, of which {disturbed} {'is' if disturbed == 1 else 'are'}"
-    rests += f" disturbed and {failed} failed; the noise of a cell's mean is {noise}."
-    order = "after the measurement: their models could have been chosen by it."
-    if row["blind"] == "true" and all(trial["seal"] == row["sealed"] for trial in done):
-        order = "before what they are scored on was measured."
-    return [
-        f"- {row['experiment']} ({row['id']}): {first}",
-        rests,
-        f"  The predictions were sealed {order}",
-        f"  It holds for {row['hardware']} and these inputs; nothing is said of other systems.",
-    ]
+    return f"{rests} disturbed and {failed} failed; the noise of a cell's mean is {noise}."
 
 
 def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:

@@ -20,6 +20,13 @@ from harness.scoring.claims import CLAIMS
 from harness.scoring.comparisons import raw_job_scores
 from harness.scoring.controls import cell_floors, floor_of_cells
 
+# What is said of a model by its verdict beside another.
+_FATES = {
+    "nearer": "is nearer than",
+    "equal": "is equal to",
+    "farther": "is farther than",
+    "undecided": "cannot be told apart from",
+}
 _ROUNDING = 1e-9  # of an end that is 0
 
 
@@ -262,11 +269,9 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
     cells = cells_text(any_pair.cells)
     errors = f"{first} is off by {share(error_in(any_pair, first))}, {listed(rivals)}, over {cells}"
     clauses = []
-    for word, link in (("nearer", "than"), ("equal", "to"), ("farther", "than")):
-        if chosen := [rival for rival, verdict in fates.items() if verdict == word]:
-            clauses.append(f"it is {word} {link} {listed(chosen)}")
-    if chosen := [rival for rival, verdict in fates.items() if verdict == "undecided"]:
-        clauses.append(f"it cannot be told apart from {listed(chosen)}")
+    for word, text in _FATES.items():
+        if chosen := [rival for rival, found in fates.items() if found == word]:
+            clauses.append(f"it {text} {listed(chosen)}")
     return f"{head}: {errors}; {'; '.join(clauses)}."
 
 
