@@ -94,14 +94,19 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
 
 def asked_columns(found: Answer | None) -> Row:
     """What was asked of a run, and when: as `verify.py` reads it."""
-    question = Question(how_far=BEST) if found is None else found.question
+    if found is None:
+        return {**question_columns(Question(how_far=BEST)), "asked": "afterwards"}
+    return {**question_columns(found.question), "asked": found.asked}
+
+
+def question_columns(question: Question) -> Row:
+    """What *question* asks."""
     given = getattr(question, question.kind)
     words = given if isinstance(given, tuple) else (str(given),)
     return {
         "asks": " ".join((question.kind, *words)),
         "scope": question.scope,
         "extrapolate": question.extrapolate,
-        "asked": "afterwards" if found is None else found.asked,
     }
 
 

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from harness.base.documents.wording import listing
 from harness.base.errors import EvidenceError, HarnessError
+from harness.base.records.question import Question
 from harness.base.records.trial import Record, digest
 from harness.base.text import excerpt, read_json
 from harness.base.version import __version__
@@ -31,7 +32,7 @@ from harness.core.store.run import FINISHED
 from harness.core.store.seal import SEAL
 from harness.models import MODELS
 from harness.observe.storage.opener import Opener
-from harness.publish.data import FIX, hardware, read_table
+from harness.publish.data import FIX, hardware, question_columns, read_table, table_field
 from harness.publish.system import undisclosed
 
 VERSION = "2.0"
@@ -105,6 +106,21 @@ def experiment_digest(experiment: Experiment) -> str:
     if not experiment.fastest:  # bundles of earlier versions, which have no such key, keep theirs
         del document["fastest"]
     return digest(document)
+
+
+def is_question_sealed(row: Mapping[str, str], sealed: Question | None) -> bool:
+    """Whether the question in a *row* of the runs is the *sealed* one, if it says that it was."""
+    asked = row.get("asked", "afterwards")  # bundles of earlier versions say nothing of it
+    if sealed is None:
+        return asked == "afterwards"
+    if asked == "afterwards":
+        return row["blind"] != "true"
+    if asked != ("explored" if sealed.anyway else "sealed"):
+        return False
+    # A bundle stands alone: what moved since another run is answered by how far models are off.
+    return sealed.kind == "moved_since" or all(
+        row[name] == table_field(value, str) for name, value in question_columns(sealed).items()
+    )
 
 
 def _some(names: list[str]) -> str:
@@ -242,6 +258,8 @@ class BundledRun:
         run = self.run
         run.seal.check()
         measured = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"][SEAL]
+        if not is_question_sealed(row, run.seal.question()):
+            return False, f"question: {row.get('asked', 'none')}, which is not that of the seal"
         return measured == row["sealed"], f"sealed as measured: {measured[:16]}"
 
     def is_whole(self) -> Decision:

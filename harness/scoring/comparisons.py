@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, combinations
 from statistics import fmean
@@ -150,9 +150,22 @@ def ranked_rows(
         left_out[fewest_answers] = "it answers no cell that all others answer"
         del ranked[fewest_answers]
         cells = measured.intersection(*ranked.values())
-    rows = {model: [answers[cell] for cell in sorted(cells)] for model, answers in ranked.items()}
+    rows = rows_in_order(ranked, cells)
     order = sorted(rows, key=lambda model: (mean_error(rows[model]), model))
     return {model: rows[model] for model in order}, left_out
+
+
+def rows_in_order(
+    by_model: Mapping[str, Mapping[str, Score]], cells: Collection[str]
+) -> dict[str, list[Score]]:
+    """
+    Scores of each model in *cells*, which all of them answer, in the order of measured times.
+
+    So sums over cells are the same, to the last bit, however cells are called.
+    """
+    measured = next(iter(by_model.values()), {})
+    order = sorted(cells, key=lambda cell: (measured[cell].measured_s, cell))
+    return {model: [answers[cell] for cell in order] for model, answers in by_model.items()}
 
 
 # Families of pairs
@@ -178,13 +191,10 @@ def asked_pairs(
     if not question.nearer:
         return []
     named = [by_model.get(model, {}) for model in question.nearer]
-    cells = sorted(set(named[0]).intersection(*named[1:]))
+    cells = set(named[0]).intersection(*named[1:])
     if not cells:
         return []
-    rows = {
-        model: [answers[cell] for cell in cells]
-        for model, answers in zip(question.nearer, named, strict=True)
-    }
+    rows = rows_in_order(dict(zip(question.nearer, named, strict=True)), cells)
     first, *rivals = question.nearer
     return compare_pairs(rows, [(first, rival) for rival in rivals], "asked", settings)
 

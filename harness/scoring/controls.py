@@ -11,8 +11,8 @@ is too long than for what is too short by the same factor, so that the signs are
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from harness.base.records.question import Scope
 from harness.base.records.score import Control, Score
@@ -68,38 +68,37 @@ def controls(rows: Rows, scope: Scope) -> list[Control]:
     cells = next(iter(rows.values()), ())
     if not cells:
         return []
-    control_rows = []
+    found = []
     perfect = perfect_errors(cells)
     if perfect is not None:
-        error, high = floor_of(perfect)
-        control_rows.append(
-            Control(
-                name="perfect",
-                quantity=cells[0].quantity,
-                cells=len(cells),
-                draws=DRAWS,
-                error=error,
-                high=high,
-                nearer=_shares_nearer(perfect, rows, scope),
-            )
-        )
+        nearer = _shares_nearer(perfect, rows, scope)
+        found.append(_control("perfect", perfect, cells, nearer))
     model, row = next(iter(rows.items()))
-    drawn = coin_errors(row, "coin")
-    error, high = floor_of(drawn)
-    gaps = drawn - coin_errors(row, "other coin")
-    control_rows.append(
-        Control(
-            name="coin",
-            quantity=cells[0].quantity,
-            cells=len(cells),
-            draws=DRAWS,
-            error=error,
-            high=high,
-            made_of=model,
-            nearer=_share_nearer("coin", gaps, row, scope),
-        )
+    coin = coin_errors(row, "coin")
+    nearer = _share_nearer("coin", coin - coin_errors(row, "other coin"), row, scope)
+    found.append(_control("coin", coin, cells, nearer, made_of=model))
+    return found
+
+
+def _control(
+    name: Literal["perfect", "coin"],
+    errors: Numbers,
+    cells: Sequence[Score],
+    nearer: Mapping[str, float],
+    made_of: str = "",
+) -> Control:
+    """The control of that *name* with the *errors* of its draws."""
+    error, high = floor_of(errors)
+    return Control(
+        name=name,
+        quantity=cells[0].quantity,
+        cells=len(cells),
+        draws=DRAWS,
+        error=error,
+        high=high,
+        made_of=made_of,
+        nearer=dict(nearer),
     )
-    return control_rows
 
 
 def coin_errors(row: Sequence[Score], name: str) -> Numbers:

@@ -9,12 +9,14 @@ import json
 import re
 
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
 from harness.base.errors import DataError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import Question
 from harness.base.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
 from harness.base.version import __version__
 from harness.core.evaluate.provenance import model_code
@@ -29,6 +31,7 @@ from harness.publish.rules import (
     BundledRun,
     check,
     experiment_digest,
+    is_question_sealed,
     rules_document,
 )
 from harness.publish.system import FIELDS
@@ -750,3 +753,27 @@ def test_the_page_has_each_rule_and_label():
     rows = re.findall(r"^\| (R\d\d) \|", page, re.MULTILINE)
 
     assert (rows, f"\nVersion {VERSION}." in page) == ([*BundledRun.RULES], True)
+
+
+class TestQuestion:
+    ROW: ClassVar = {
+        "asks": "nearer a b", "scope": "jobs", "extrapolate": "false", "asked": "sealed",
+        "blind": "true",
+    }  # fmt: skip
+    SEALED = Question(nearer=("a", "b"))
+
+    @pytest.mark.parametrize(
+        ("changes", "sealed", "is_right"),
+        [({}, SEALED, True), ({}, None, False), ({"asked": "afterwards"}, None, True),
+         ({"asked": "afterwards"}, SEALED, False),
+         ({"asked": "afterwards", "blind": "false"}, SEALED, True),
+         ({"asks": "nearer b a"}, SEALED, False), ({"scope": "inputs"}, SEALED, False),
+         ({"extrapolate": "true"}, SEALED, False), ({"asked": "explored"}, SEALED, False),
+         ({"asked": "explored"}, Question(nearer=("a", "b"), anyway=True), True),
+         ({"asks": "how_far best"}, Question(moved_since="x"), True)],
+    )  # fmt: skip
+    def test_is_that_of_the_seal(self, changes, sealed, is_right):
+        """
+        What was asked afterwards cannot be passed off as sealed.
+        """
+        assert is_question_sealed({**self.ROW, **changes}, sealed) is is_right
