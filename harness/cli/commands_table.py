@@ -58,6 +58,12 @@ def _models() -> ModuleType:
     return models
 
 
+def _predict() -> ModuleType:
+    from harness.cli.commands import predict
+
+    return predict
+
+
 def _reading() -> ModuleType:
     from harness.cli.commands import reading
 
@@ -148,7 +154,7 @@ GROUPS = {
         "collect": Row(lambda: _reading().collect, "Make traces from the raw logs of trials."),
         "profile": Row(lambda: _reading().profile, "Fit statistics and costs to profiling trials."),
         "predict": Row(
-            lambda: _reading().predict, "Predict every scored cell, and seal the results."
+            lambda: _predict().predict, "Predict every scored cell, and seal the results."
         ),
         "score": Row(lambda: _reading().score, "Compare sealed predictions with measurements."),
     },

@@ -92,6 +92,7 @@ def frame_s(
 
 # From this version of profiles on a body is what ran, and no longer a job less the frame.
 _BODIES_AS_RUN = 10
+_LEAST_BODY = 0.1  # of a job
 
 
 def jobs_beside_frame(profile: Profile) -> tuple[ProfiledJob, ...]:
@@ -99,8 +100,8 @@ def jobs_beside_frame(profile: Profile) -> tuple[ProfiledJob, ...]:
     The profiled jobs, whose bodies are what the frame leaves of them: for who is lent the frame.
 
     A model that learns from whole jobs knows no waves: its body, with the frame of the formula, has
-    to give the job again.  A job that the frame exceeds, or of which it is not known, keeps the
-    body that it is stored with.
+    to give the job again.  It is a tenth of the job at least, for a frame of the formula may exceed
+    short jobs.  A job of which the frame is not known keeps the body that it is stored with.
     """
     if profile.schema_version < _BODIES_AS_RUN:
         return profile.jobs
@@ -109,7 +110,7 @@ def jobs_beside_frame(profile: Profile) -> tuple[ProfiledJob, ...]:
         body_s = job.body_s
         with suppress(MissingStatistic):
             rest_s = job.job_s - frame_s(profile.frame, *inputs_of_profiled(job))[0]
-            body_s = rest_s if rest_s > 0 else body_s
+            body_s = max(rest_s, _LEAST_BODY * job.job_s)
         jobs.append(job.model_copy(update={"body_s": body_s}))
     return tuple(jobs)
 

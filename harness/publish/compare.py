@@ -19,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from harness.base.documents.wording import by_number
 from harness.base.errors import DataError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
@@ -44,7 +43,7 @@ from harness.publish.data import (
     read_table,
     write_tables,
 )
-from harness.publish.rules import VERSION, check
+from harness.publish.rules import check
 from harness.publish.system import system_document
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
@@ -385,14 +384,19 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         system = system_facts(opener.read(folder / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(evaluation.experiment)) for evaluation in evaluations]
         sides.append(
-            {"rules": VERSION, "division": rules_check.claimed, "experiment": " ".join(measured)}
+            {
+                "rules": rules_check.claimed_by,
+                "division": rules_check.claimed,
+                "experiment": " ".join(measured),
+            }
             | {f"system: {key}": value for key, value in system.items()}
         )
         if rules_check.claimed == "open":
             why_open[name] = [*rules_check.unmet.values()]
         for evaluation in evaluations:
             rows += error_rows(evaluation, name)
-        footnote = f"{claim.title}; bundle {opener.sha256(folder / SUMS)[:16]}, rules {VERSION},"
+        footnote = f"{claim.title}; bundle {opener.sha256(folder / SUMS)[:16]},"
+        footnote += f" rules {rules_check.claimed_by or 'of no version'},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
         sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
@@ -437,8 +441,7 @@ def why_not_ranked(head: dict[str, list[str]]) -> str:
     """Why bundles that differ by *head* are not ranked; nothing: they are."""
     but_systems = [key for key in head if not key.startswith("system: ")]
     if but_systems:
-        verb = by_number(len(but_systems), "differs", "differ")
-        return f"not ranked: their {' and '.join(but_systems)} {verb}"
+        return f"not ranked: they differ in {' and '.join(but_systems)}"
     return "not ranked: they were measured on different systems" if head else ""
 
 

@@ -10,7 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ from harness.core.experiment.grid import axis_values, label, limit_texts, varyin
 from harness.core.reports.answer import answer_sentence
 from harness.observe.storage.opener import Opener
 from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.over_runs import best_over_runs, models_over_runs
 from harness.scoring.score import LEVELS, predicted_times
 
 CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
@@ -273,12 +274,26 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) ->
     by_name = sorted(
         evaluations, key=lambda evaluation: (evaluation.experiment.name, evaluation.run.id)
     )
-    lines = [*chain.from_iterable(map(run_lines, by_name))]
+    lines = list[str]()
+    for _, of_name in groupby(by_name, lambda evaluation: evaluation.experiment.name):
+        runs = [*of_name]
+        lines += [*chain.from_iterable(map(run_lines, runs)), *lines_over_runs(runs)]
     title = f"Performance models of Hadoop MapReduce compared: {', '.join(names)}"
     if end_s is None:
         trials = (evaluation.run.trials().values() for evaluation in evaluations)
         end_s = max(record.finished_s for record in chain.from_iterable(trials))
     return Claim(title, datetime.fromtimestamp(end_s, UTC).date().isoformat(), tuple(lines))
+
+
+def lines_over_runs(evaluations: Sequence[Evaluation]) -> Iterator[str]:
+    """Of several runs of an experiment a line: how far the best model is off over all of them."""
+    rankings = [evaluation.run.read_scores().ranking("raw") for evaluation in evaluations]
+    if len(rankings) < 2 or None in rankings:
+        return
+    rows = models_over_runs([ranking for ranking in rankings if ranking is not None])
+    if rows:
+        head = f"- {evaluations[0].experiment.name} over {len(rankings)} runs:"
+        yield f"{head} {best_over_runs(rows)}"
 
 
 def run_lines(evaluation: Evaluation) -> list[str]:

@@ -45,6 +45,7 @@ MOST_FLOOR = 0.05
 READY = {"publish-cpu": "29d52f037370f96e", "publish-gpu": "49a1aa22b7d23b98"}
 # Keys of `cluster` that say where an experiment is measured, and not what.
 PLACE = ("provider", "hosts", "ssh", "exposed")
+_NOT_STORED = {"claimed", "claimed_by", "differing", "named_release"}  # of `Check`, in RULES_FILE
 _UNREADABLE = (HarnessError, ValueError, LookupError, TypeError, AttributeError)
 
 Outcome = Literal["failed", "not decidable", "passed"]
@@ -67,8 +68,9 @@ class Check(Record):
     What a bundle meets: an answer for each rule, and *labels* with what each stands for.
 
     *release* is the version, and the hash of each model's code, of the harness that decided.
-    *claimed* is the division in `rules.json`, if there is one; *differing* is what does not follow,
-    for the release named there, from the other files.  *named_release* has the outcome by that
+    *claimed* is the division in `rules.json`, if there is one, by the rules of the version
+    *claimed_by*; *differing* is what does not follow, for the release named there, from the other
+    files.  *named_release* has the outcome by that
     release of each rule that it decides otherwise: it had other models.
     """
 
@@ -77,6 +79,7 @@ class Check(Record):
     answers: tuple[Answer, ...]
     labels: dict[str, str]
     claimed: str = ""
+    claimed_by: str = ""
     differing: tuple[str, ...] = ()
     named_release: dict[str, Outcome] = Field(default_factory=dict)
 
@@ -315,6 +318,7 @@ def check(bundle: Path) -> Check:
     """Decide all rules for *bundle* by its files alone; of several runs the worst answer counts."""
     opener = Opener(bundle)
     claimed = ""
+    claimed_by = ""
     by_named = dict[str, Outcome]()
     opener.require_plain()
     release = {"harness": __version__} | {name: model_code(name) for name in MODELS}
@@ -324,6 +328,7 @@ def check(bundle: Path) -> Check:
     try:
         stored = read_json(opener.read(bundle / RULES_FILE, FIX))
         claimed = str(stored["division"])
+        claimed_by = str(stored["version"])
         named = {**stored["release"]}
         # What that release decided is decided once more: this one may have other models.
         decided = checked if named == release else _decide(opener, named)
@@ -336,7 +341,12 @@ def check(bundle: Path) -> Check:
     except _UNREADABLE as error:
         differing = [_reason(error)]
     texts = tuple(f"{RULES_FILE}: {excerpt(difference)}" for difference in differing)
-    found = {"claimed": claimed, "differing": texts, "named_release": by_named}
+    found = {
+        "claimed": claimed,
+        "claimed_by": claimed_by,
+        "differing": texts,
+        "named_release": by_named,
+    }
     return checked.model_copy(update=found)
 
 
@@ -387,6 +397,6 @@ def _reason(error: Exception) -> str:
 
 def rules_document(checked: Check, division: str) -> dict[str, Any]:
     """`rules.json`: the *division* that is claimed, and how the rules were decided."""
-    document = checked.model_dump(mode="json", exclude={"claimed", "differing", "named_release"})
+    document = checked.model_dump(mode="json", exclude=_NOT_STORED)
     answers = {answer["rule"]: answer for answer in document["answers"]}
     return {**document, "division": division, "answers": answers}

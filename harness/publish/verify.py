@@ -7,7 +7,8 @@ What is checked, in this order (`check`, the last function, goes through it):
 2. Each row of the tables of data/ is there once, is of a known cell, and its numbers are finite.
 3. Measured are the trials that are done and scored, each of them and no others.
 4. data/scores.csv follows from data/measurements.csv and data/predictions.csv.
-5. data/comparisons.csv follows from the scores and from the question of data/runs.csv.
+5. data/comparisons.csv follows from the scores and from the question of data/runs.csv, which is
+   that of the seal where it says so.
 6. The claim of README.md follows from scores and comparisons, word by word.
 7. Each file has the SHA-256 that SHA256SUMS states.
 
@@ -19,6 +20,7 @@ It ends with 0 and the table of the claim, or with 1 and what differs first; and
 
 import csv
 import hashlib
+import json
 import math
 import sys
 
@@ -47,7 +49,9 @@ FEWEST_UNITS = 6  # with fewer nothing can be told (section 4)
 ALL_FLIPS_TO = 12  # units, whose signs are flipped in all ways (section 4)
 FLIPS = 4096  # of more units (section 4)
 NEAR = 1e-9  # sums of the same numbers in another order differ by less (section 4)
+CANCELLED = 1e-14  # of a square: what is left of the same number less itself (section 4)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
+FEWEST_RUNS = 3  # with fewer there is no interval over runs (section 6)
 FEWEST_INPUTS = 3  # with fewer, cells are the units of an interval (section 7)
 INTERVAL_CELLS = 6  # with fewer, the interval is the range of the cells (section 5)
 DRAWS = 200  # of a perfect model (section 5)
@@ -58,10 +62,12 @@ FATES = {
     "farther": "is farther than",
     "undecided": "cannot be told apart from",
 }
+KINDS = ("how_far", "nearer", "choice", "claims", "moved_since")  # of questions
 # What papers claim: in words, and as a question (section 6).
 CLAIMS = {
     "prophet": [("Prophet is nearer than What-If (Tables I to III)", "nearer prophet whatif")]
 }
+MOVED_ALONE = "what has moved since another run is seen beside that run alone, by harness compare"
 STEPS = [(math.exp(math.pi / 2 * math.sinh(n / 12)), math.cosh(n / 12)) for n in range(-48, 49)]
 
 
@@ -391,6 +397,8 @@ def ends_of(sums: List[float], weights: List[float], limit: float) -> Tuple[floa
     second = seen - square * math.fsum(x * weight for x, weight in zip(sums, weights))
     third = seen * seen - square * math.fsum(x * x for x in sums)
     inner = second * second - first * third
+    if abs(inner) <= CANCELLED * second * second:
+        inner = 0.0  # all units alike: two roots in one
     if abs(first) <= NEAR or (first < 0 and inner <= 0):
         return -math.inf, math.inf
     root = math.sqrt(max(0.0, inner))
@@ -486,7 +494,9 @@ def answer(asks: List[str], about: Subject, comparisons: Table) -> str:
         return answer_choice(int(given[0]), about)
     if kind == "claims":
         return answer_claims(given[0], about, comparisons)
-    return answer_how_far(given[0] if kind == "how_far" else "best", about, comparisons)
+    if kind == "moved_since":
+        return f"It cannot be told: {MOVED_ALONE}. {answer_how_far('best', about, comparisons)}"
+    return answer_how_far(given[0], about, comparisons)
 
 
 def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
@@ -666,6 +676,22 @@ def claim_of(run: Tables, done: List[Row], about: Subject, comparisons: Table) -
     ]
 
 
+def lines_over_runs(name: str, subjects: List[Subject]) -> List[str]:
+    """Of several runs of an experiment: how far the best model is off over them (section 6)."""
+    shared = [m for m in subjects[0].ranked if all(m in about.ranked for about in subjects)]
+    if len(subjects) < 2 or not shared:
+        return []
+    errors = {m: [about.error(m, about.cells) for about in subjects] for m in shared}
+    best = min(shared, key=lambda model: (mean(errors[model]), model))
+    first = f"of {len(shared)} models {best} errs least:" if len(shared) > 1 else f"{best} is"
+    text = f"- {name} over {len(subjects)} runs: {first} off by {share(mean(errors[best]))} on"
+    if len(subjects) < FEWEST_RUNS:
+        return [f"{text} average; an interval over runs takes {FEWEST_RUNS} of them."]
+    half = t_quantile(len(subjects) - 1) * stdev(errors[best]) / len(subjects) ** 0.5
+    low, high = share(max(0.0, mean(errors[best]) - half)), share(mean(errors[best]) + half)
+    return [f"{text} average, between {low} and {high} over such runs (95 %)."]
+
+
 def basis_sentence(run: Tables, done: List[Row], about: Subject) -> str:
     """On how many trials a claim rests, and what noise their means have."""
     disturbed = sum(trial["disturbed"] != "" for trial in done)
@@ -691,13 +717,19 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     nearest = [model for model in about.ranked if model not in farther]
     for model in about.ranked:
         low, high = mean_interval(about.errors(model, about.cells), about.units(about.cells))
-        place = "undecided" if len(nearest) > 1 else "nearest"
+        place = "farther" if model in farther else place_of(model, nearest, comparisons)
         if len(about.ranked) == 1:
             place = "alone"
-        place = "farther" if model in farther else place
         ends = f"{low:.1%} to {high:.1%}"
         lines.append(f"  {model:<20} {about.error(model, about.cells):8.1%}  {ends:>16}  {place}")
     return lines
+
+
+def place_of(model: str, nearest: List[str], comparisons: Table) -> str:
+    """What is said of one of the nearest models: alone, equal to all others of them, or not."""
+    others = [other for other in nearest if other != model]
+    verdicts = {pair_of(model, other, comparisons)["verdict"] for other in others}
+    return ("equal" if verdicts == {"equal"} else "undecided") if others else "nearest"
 
 
 def compare(file: str, stored: Table, computed: Table) -> None:
@@ -712,8 +744,8 @@ def compare(file: str, stored: Table, computed: Table) -> None:
                 raise ValueError(f"{file} {key} {column}: stored {found}, computed {value}")
 
 
-def check_run(run: Tables) -> Tuple[List[str], List[str]]:
-    """The table of a run's claim, and its sentences; an error where rows of the run differ."""
+def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
+    """The table of a run's claim, its sentences and subject; an error where its rows differ."""
     trials = run["trials"]
     states = {key: (trial["use"], trial["state"]) for key, trial in trials.items()}
     done = {key for key in states if states[key] == ("score", "done")}
@@ -727,7 +759,33 @@ def check_run(run: Tables) -> Tuple[List[str], List[str]]:
     compare("data/comparisons.csv", run["comparisons"], comparisons)
     about = subject(run, scores, "raw")
     claim = claim_of(run, [trials[key] for key in done], about, comparisons)
-    return table_of(run, about, comparisons), claim
+    return table_of(run, about, comparisons), claim, about
+
+
+def check_question(folder: Path, about: Row) -> None:
+    """An error where a run says that its question was sealed, or not, and its seal says else."""
+    place = f"data/runs.csv {about['id']}: stored as {about['asked']}"
+    if about["asked"] not in ("sealed", "explored", "afterwards") or "/" in about["id"]:
+        raise ValueError(place)
+    name = f"runs/{about['id']}/predictions/sealed.json"
+    question = json.loads((folder / name).read_bytes().decode("utf-8")).get("question")
+    if about["asked"] == "sealed" and (question is None or question["anyway"]):
+        raise ValueError(f"{place}, and {name} holds no such question")
+    if about["asked"] == "afterwards" and question is not None and about["blind"] == "true":
+        raise ValueError(f"{place}, and {name} holds a question")
+    # An earlier run may be called otherwise in a bundle.
+    if about["asked"] == "sealed" and not question["moved_since"]:
+        asks = asks_of(question)
+        if asks != [about["asks"], about["scope"], about["extrapolate"]]:
+            raise ValueError(f"{place}, and {name} asks {asks}")
+
+
+def asks_of(question: Row) -> List[str]:
+    """A sealed question, as data/runs.csv has it: what it asks, scope, extrapolate."""
+    kind = next(kind for kind in KINDS if question[kind])
+    given = question[kind] if isinstance(question[kind], list) else [str(question[kind])]
+    extrapolate = "true" if question["extrapolate"] else "false"
+    return [" ".join([kind, *given]), question["scope"], extrapolate]
 
 
 def file_hashes(folder: Path) -> Dict[str, str]:
@@ -798,10 +856,18 @@ def check(folder: Path) -> List[str]:
     shown = []  # type: List[str]
     claim = []  # type: List[str]
     titles = {run: (row[()]["experiment"], row[()]["id"]) for run, row in tables["runs"].items()}
+    by_name = defaultdict(list)  # type: Any
     for run in sorted(titles, key=lambda run: titles[run]):
-        table, sentences = check_run({name: rows[run] for name, rows in tables.items()})
-        shown += table
-        claim += sentences
+        by_name[titles[run][0]].append(run)
+    for name, runs in by_name.items():
+        subjects = []
+        for run in runs:
+            check_question(folder, tables["runs"][run][()])
+            table, sentences, about = check_run({name: rows[run] for name, rows in tables.items()})
+            shown += table
+            claim += sentences
+            subjects.append(about)
+        claim += lines_over_runs(name, subjects)
     check_readme(folder, claim)
     for name in sorted(stated):
         if stated[name] != hashes[name]:

@@ -28,6 +28,7 @@ _FATES = {
     "undecided": "cannot be told apart from",
 }
 _ROUNDING = 1e-9  # of an end that is 0
+_MOVED_ALONE = "what has moved since another run is seen beside that run alone, by harness compare"
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,21 @@ def answer(question: Question, scored: Scored) -> Answer:
             return answer_choice(question, scored)
         case "claims":
             return answer_claims(question, scored)
-        case _:
+        case "moved_since":
+            return answer_moved_alone(question, scored)
+        case "how_far":
             return answer_how_far(question, scored)
 
 
-def no_answer(question: Question, asked: Asked, why: str) -> Answer:
-    """The answer where something lacks: *why*."""
-    sentence = f"It cannot be told: {why}."
+def answer_moved_alone(question: Question, scored: Scored) -> Answer:
+    """Say that the run which *question* names is not here, and how far the best model is off."""
+    best = answer_how_far(Question(how_far=BEST, scope=question.scope), scored)
+    return no_answer(question, scored.asked, _MOVED_ALONE, best.sentence)
+
+
+def no_answer(question: Question, asked: Asked, why: str, beside: str = "") -> Answer:
+    """The answer where something lacks: *why*; and what can be said *beside* it."""
+    sentence = f"It cannot be told: {why}. {beside}".rstrip()
     return Answer(question=question, asked=asked, outcome="cannot tell", sentence=sentence)
 
 

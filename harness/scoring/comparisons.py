@@ -231,12 +231,13 @@ def compare_pairs(
         if same_as[first] != same_as[second]
     )
     tests = _Tests.of(rows, [*tested], family, settings)
+    places = {pair: place for place, pair in enumerate(tested)}
     comparisons = []
     for first, second in pairs:
         if same_as[first] == same_as[second]:
             comparisons.append(_equal_pair(rows, (first, second), family))
         else:
-            place = tests.place((same_as[first], same_as[second]))
+            place = places[same_as[first], same_as[second]]
             comparisons.append(tests.comparison(place, (first, second)))
     return comparisons
 
@@ -330,10 +331,6 @@ class _Tests:
     def cells(self) -> Sequence[Score]:
         """Scores of one of the models."""
         return next(iter(self.rows.values()))
-
-    def place(self, pair: Pair) -> int:
-        """Where *pair* stands among the tests."""
-        return self.pairs.index(pair)
 
     def comparison(self, place: int, pair: Pair) -> Comparison:
         """The verdict on *pair*, whose predictions are those of the pair at *place*."""

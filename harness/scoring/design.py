@@ -35,6 +35,7 @@ _STEPS = 9  # of a bisection: to a hundredth of a spread
 _MOST_GAP = 4.0  # spreads: six cells tell as much
 _LARGER = (6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96)
 _QUANTILES = 20
+_SMALL_GAP = 0.05
 
 
 @dataclass(frozen=True)
@@ -207,11 +208,18 @@ def decision_sentence(found: Decision) -> str:
     elif found.gap is None:
         text = f"{over} are too few for {design.pairs} pairs of models: no gap is told"
     else:
-        text = f"{over} tell a gap of {100 * found.gap:.0f} points in four of five cases"
+        text = f"{over} tell two models apart whose mean errors differ by {points(found.gap)}"
+        text += " points, in four of five cases"
     if found.gap_of_twice is not None:
         twice = max(FEWEST_UNITS, 2 * design.units)
-        text += f"; {twice} would do for {100 * found.gap_of_twice:.0f}"
-    text += f"; a perfect model is told from a typical one in {round(100 * found.perfect)} of 100"
+        text += f"; {twice} would do for {points(found.gap_of_twice)}"
+    text += "; a model without error is told from one that errs as published models do in"
+    text += f" {round(100 * found.perfect)} of 100 cases"
     if not found.tells_perfection and found.enough is not None:
-        text += f", with {found.enough} {design.noun}s in four of five cases"
-    return f"{text} (spread: {found.spread.origin}; {DRAWS} draws)"
+        text += f", with {found.enough} {design.noun}s in four of five"
+    return f"{text} (noise and errors: {found.spread.origin}; {DRAWS} draws)"
+
+
+def points(share: float) -> str:
+    """*share* in points, hundredths of a measured time; small ones with a decimal."""
+    return f"{100 * share:.0f}" if share >= _SMALL_GAP else f"{100 * share:.1f}"

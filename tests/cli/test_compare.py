@@ -191,7 +191,7 @@ def test_of_bundles_the_answer_comes_first(capsys, shows_facts):
     """
     Then errors and quotations; facts of systems only where they are asked for.
     """
-    why = "not ranked: their experiment differs"
+    why = "not ranked: they differ in experiment"
     comparison = SideBySide(["one", "two"], HEAD, why, {"one": ["R01 failed"]}, ROWS, QUOTES)
     show(*shown_bundles(comparison, shows_facts=shows_facts))
 

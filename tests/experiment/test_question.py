@@ -129,6 +129,7 @@ class TestTyped:
         [("{nearer: [prophet, gone]}", "the run has no predictions of 'gone'"),
          ("{claims: ptc}", "nothing is known of the paper 'ptc'"),
          ("{nearer: [prophet]}", "compares one model with none"),
+         ("{how_far: best, anyway: true}", "anyway is about a design, and this was measured"),
          ("{}", "asks nothing"), ("[a]", ""), ("nearer: x", "this is not YAML"), ("", "")],
     )  # fmt: skip
     def test_what_is_no_question(self, text, what):

@@ -130,16 +130,16 @@ class TestScaling:
         assert answer.body_s == pytest.approx(60.0 - around_s)
         assert answer.job_s is None
 
-    @pytest.mark.parametrize("job_s", [1.0, 16.0])
-    def test_a_job_that_the_frame_exceeds_keeps_its_body(self, job_s):
+    @pytest.mark.parametrize("job_s", [1.0, 8.0, 16.0, 40.0])
+    def test_a_job_that_the_frame_exceeds_has_a_body_of_a_tenth_of_it(self, job_s):
         """
-        As it is stored.
+        So that a slower job has no shorter body.
         """
         made = profile(job(job_s, body_s=0.5)).model_copy(update={"schema_version": 10})
 
         (beside,) = jobs_beside_frame(made)
         around_s, _ = frame_s(made.frame, *inputs_of_profiled(beside))
-        assert (beside.body_s == 0.5) == (job_s <= around_s)
+        assert beside.body_s == pytest.approx(max(job_s - around_s, job_s / 10))
 
 
 class TestChoice:

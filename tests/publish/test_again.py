@@ -57,7 +57,7 @@ QUESTIONS = {
     "{choice: 3}": "scaling chooses best: the best of its first 3 choices takes ",
     "{how_far: best, scope: inputs}": "Of 3 models ",
     "{how_far: best, extrapolate: true}": "Of 3 models ",
-    "{moved_since: 20260101T000000Z-0000}": "Of 3 models ",
+    "{moved_since: 20260101T000000Z-0000}": "It cannot be told: what has moved since another run ",
 }
 
 

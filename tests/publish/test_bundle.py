@@ -210,6 +210,19 @@ class TestBundle:
         assert both.head == {"system: more": ["", "2"]}
         assert both.not_ranked == "not ranked: they were measured on different systems"
 
+    def test_by_other_rules_nothing_is_ranked(self, bundle, copy):
+        """
+        Each bundle stands under the version of the rules that it claims.
+        """
+        path = copy / "rules.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), "version": "1.0"}))
+        write_sums(copy)
+        both = side_by_side([bundle, copy])
+
+        assert both.head == {"rules": ["2.0", "1.0"]}
+        assert both.not_ranked == "not ranked: they differ in rules"
+        assert ", rules 1.0, open division, " in both.quotes[str(copy)][1]
+
     @pytest.mark.skipif(not READERS.exists(), reason="cffconvert is not here: scripts/peer readers")
     def test_others_read_its_citation_and_its_crate(self, bundle):
         """

@@ -5,6 +5,7 @@
 import ast
 import csv
 import io
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 from random import Random
+from statistics import mean
 
 import pytest
 
@@ -28,6 +30,7 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
+from harness.core.store.seal import SEAL
 from harness.core.store.sums import write_sums
 from harness.publish import verify
 from harness.publish.data import CLAIM, make_claim, write_tables
@@ -106,7 +109,7 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
                 given = predictions_of(model, cells.values(), random, refits=refits, extra=extra)
                 predictions += (of_model := [*given])
                 run.write_predictions(model, of_model)
-            run.seal.add()
+            run.seal.add(question if asked == "sealed" else None)
         trial_folder, started_s = run.start_trial(trial), next(stamps)
         if not trial.profiling:
             conf = f"<property><name>{SEAL_PROPERTY}</name><value>{run.seal.sha256()}</value>"
@@ -148,6 +151,10 @@ def publish(folder, *runs):
     lines = ["# A title", "", CLAIM.format("\n".join(claim.lines)), "", "And more."]
     (folder / "README.md").write_text("\n".join(lines))
     (folder / "verify.py").write_bytes(SOURCE.read_bytes())
+    for run in runs:
+        seal = folder / f"runs/{run.id}" / SEAL
+        seal.parent.mkdir(parents=True)
+        seal.write_bytes(run.seal.path.read_bytes())
     write_sums(folder)
     return folder
 
@@ -460,6 +467,34 @@ def test_the_claim_of_several_runs_holds(runs, tmp_path):
     assert {row.split()[-1] for row in expected} == {"nearest", "farther", "undecided"}
 
 
+@pytest.mark.parametrize("run_count", [2, 3])
+def test_runs_of_one_experiment_are_claimed_together_too(tmp_path, run_count):
+    """
+    On how many runs it rests, and from three on within which ends such runs lie.
+    """
+    runs = [measure(tmp_path / "runs", "same", seed=seed) for seed in range(run_count)]
+    folder = publish(tmp_path / "bundle", *runs)
+    (line,) = [
+        line for line in (folder / "README.md").read_text().split("\n") if "- same over" in line
+    ]
+
+    verify.check(folder)
+    rankings = [run.read_scores().ranking("raw") for run in runs]
+    errors = {
+        model: [ranking.errors[ranking.models.index(model)] for ranking in rankings]
+        for model in MODELS
+    }
+    best = min(errors, key=lambda model: mean(errors[model]))
+    said = f"of 3 models {best} errs least: off by {100 * mean(errors[best]):.1f} % on average"
+    assert line.startswith(f"- same over {run_count} runs: {said}")
+    assert ("such runs (95 %)" in line) == (run_count == 3)
+    (folder / "README.md").write_text(
+        (folder / "README.md").read_text().replace(line, line.replace(best, "x"))
+    )
+    write_sums(folder)
+    assert complaint(folder).startswith("README.md: stored")
+
+
 @pytest.mark.parametrize(
     ("asked", "before"),
     [("sealed", ""), ("afterwards", "Asked afterwards: "), ("explored", "Explored, not proved: ")],
@@ -482,6 +517,60 @@ def test_a_claim_says_when_its_question_was_asked(tmp_path, asked, before):
     place = rows[0].index("family")
     assert ("asked" in {row[place] for row in rows}) == (asked != "explored")
     assert {row[rows[0].index("cells")] for row in rows[1:]} >= {"15"}
+
+
+def change_the_seal(folder, **changes):
+    """
+    The question of the one seal of a bundle, with *changes*; `None` leaves it out.
+    """
+    (path,) = folder.glob(f"runs/*/{SEAL}")
+    seal = json.loads(path.read_text())
+    question = seal["question"]
+    seal["question"] = None if changes == {"no": "question"} else {**question, **changes}
+    path.write_text(json.dumps(seal))
+    write_sums(folder)
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({"no": "question"}, "holds no such question"),
+        ({"anyway": True}, "holds no such question"),
+        ({"nearer": ["prophet", "whatif"]}, "asks ['nearer prophet whatif', 'jobs', 'false']"),
+        ({"scope": "inputs"}, "asks ['nearer whatif prophet', 'inputs', 'false']"),
+        ({"extrapolate": True}, "asks ['nearer whatif prophet', 'jobs', 'true']"),
+        ({"nearer": [], "how_far": "best"}, "asks ['how_far best', 'jobs', 'false']"),
+    ],
+)
+def test_a_question_that_was_not_sealed_is_not_said_to_be(tmp_path, changes, found):
+    """
+    Whether or not the sums were made right again: the seal says what was asked.
+    """
+    question = Question(nearer=("whatif", "prophet"))
+    run = measure(tmp_path / "runs", "asked", question=question)
+    folder = publish(tmp_path / "bundle", run)
+    assert complaint(folder) == ""
+
+    change_the_seal(folder, **changes)
+
+    shown = complaint(folder)
+    assert shown.startswith(f"data/runs.csv {run.id}: stored as sealed, and runs/{run.id}")
+    assert found in shown
+
+
+def test_a_question_that_was_sealed_is_not_hidden(tmp_path):
+    """
+    Who did not like the answer to the sealed question may not say that none had been sealed.
+    """
+    run = measure(tmp_path / "runs", "asked", question=Question(nearer=("whatif", "prophet")))
+    scores = run.read_scores()
+    answer = scores.answer.model_copy(update={"asked": "afterwards"})
+    run.write_scores(scores.model_copy(update={"answer": answer}))
+
+    shown = complaint(publish(tmp_path / "bundle", run))
+
+    assert "stored as afterwards, and" in shown
+    assert shown.rstrip().endswith("sealed.json holds a question")
 
 
 def test_a_text_that_begins_as_a_formula_is_read_without_its_apostrophe(bundle):
@@ -676,5 +765,5 @@ def test_the_source_is_for_every_python_3():
     imported = set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE))
 
     ast.parse(source, feature_version=(3, 6))
-    assert imported <= {"csv", "hashlib", "math", "sys", "collections", "itertools", "pathlib",
-                        "statistics", "typing"}  # fmt: skip
+    standard = "collections csv hashlib itertools json math pathlib statistics sys typing"
+    assert imported <= {*standard.split()}

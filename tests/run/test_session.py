@@ -1242,6 +1242,25 @@ class TestQuestion:
         assert planned["spread"] == "typical of the published grids"
         assert any(line.startswith("warning: harness run refuses this") for line in s.console.lines)
 
+    @pytest.mark.parametrize(
+        ("profiled", "units"), [("input: 16 MiB", 14), ("input: [16 MiB, 48 MiB]", 6)]
+    )
+    def test_who_extrapolates_asks_about_the_cells_outside_alone(self, session, profiled, units):
+        """
+        A plan counts none that lies between those that are profiled.
+        """
+        inputs = ", ".join(f"{8 * number} MiB" for number in range(1, 9))
+        asked = session(
+            overrides=[
+                *NEARER[:1],
+                f"workloads=[{{name: terasort, input: [{inputs}]}}]",
+                f"predict.profile_on={{{profiled}}}",
+                "question={how_far: best, extrapolate: true}",
+            ]
+        )
+
+        assert asked.decision().design.units == units
+
     def test_one_model_is_compared_with_none(self, session):
         """
         A plan says nothing of a decision.

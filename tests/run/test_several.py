@@ -154,9 +154,9 @@ class TestOverRuns:
         _, rows = over_runs([scores(whatif=0.1, ernest=0.2), scores(whatif=0.3)])
 
         assert rows == [("whatif", (0.1, 0.3), pytest.approx(0.2), None)]
-        assert says_over_runs("job_s", rows, ["a", "b"]) == (
-            "It rests on 2 runs with profiles of their own: a and b. By job_s whatif is off by 20 %"
-            " on average; an interval over runs takes 3 of them."
+        assert says_over_runs(rows, ["a", "b"]) == (
+            "Over 2 runs whatif is off by 20.0 % on average; an interval over runs takes 3 of them."
+            " It rests on 2 runs with profiles of their own: a and b."
         )
 
     def test_without_scores_it_says_so(self):
@@ -164,7 +164,8 @@ class TestOverRuns:
         On how many runs it rests is said all the same.
         """
         assert over_runs([ScoreBook(), scores(whatif=0.1)]) == ("", [])
-        assert says_over_runs("", [], ["a", "b"]).endswith("No model is scored in all of them.")
+        says = says_over_runs([], ["a", "b"])
+        assert says.startswith("No model is scored in all runs. It rests on 2 runs ")
 
 
 def test_a_call_makes_what_is_missing_and_scores_what_is_not(session, monkeypatch):

@@ -273,14 +273,15 @@ class TestHowFar:
         assert found.sentence == "It cannot be told: no model has an answer."
         assert found.asked == "sealed"
 
-    def test_what_has_moved_is_answered_by_the_best_here(self):
+    def test_what_has_moved_is_not_told_without_the_earlier_run(self):
         """
-        The earlier run is another report's.
+        And how far the best is off is no answer to it, but stands beside.
         """
         found = answered(Question(moved_since="run-1"), row("a", [*NEAR, 1.5]), row("b", FAR))
 
-        assert found.sentence.startswith("Of 2 models a errs least: off by 5.2 %")
-        assert found.cells == 6
+        assert found.outcome == "cannot tell"
+        assert found.sentence.startswith("It cannot be told: what has moved since another run is")
+        assert " by harness compare. Of 2 models a errs least: off by 5.2 %" in found.sentence
 
     def test_raw_job_times_alone_count(self):
         """

@@ -28,6 +28,7 @@ ALL_FLIPS_TO = 12  # units: so many have 4,096 flips
 FLIPS = 4096
 DRAWS = 200  # of a control
 _NEAR = 1e-9  # sums of the same numbers in another order differ by less
+_CANCELLED = 1e-14  # of a square: what is left of the same number less itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ def _ends(sums: Numbers, shares: Numbers, limits: Numbers) -> tuple[Numbers, Num
     second = seen - limited * mixed
     third = seen**2 - limited * squares
     inner = second**2 - first * third
+    inner[np.abs(inner) <= _CANCELLED * second**2] = 0.0  # all units alike: two roots in one
     root = np.sqrt(np.maximum(0.0, inner))
     with np.errstate(divide="ignore", invalid="ignore"):
         lower = (second - root) / first

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from harness.base.records.profile import Profile
     from harness.base.records.trial import Cell
     from harness.core.run.session import Session
-    from harness.core.run.several import ModelOverRuns
     from harness.core.store import Run
+    from harness.scoring.over_runs import ModelOverRuns
 
 
 def profiles_elsewhere(
@@ -193,7 +193,7 @@ def _run_several(
             report_file, _ = _concluded(one_session, measured_run)
             show(Note(f"report: {report_file}"))
     quantity, models = over_runs([measured_run.read_scores() for measured_run in all_runs])
-    says = says_over_runs(quantity, models, [measured_run.id for measured_run in all_runs])
+    says = says_over_runs(models, [measured_run.id for measured_run in all_runs])
     answer = {
         "says": says,
         "rests_on": len(all_runs),

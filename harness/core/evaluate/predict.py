@@ -11,13 +11,13 @@ from __future__ import annotations
 import math
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.base.errors import HarnessError, MissingStatistic
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.ranges import range_of
 from harness.base.records.score import Range
 from harness.base.records.trial import Cell
 from harness.base.stats.resampling import drawn_interval, prediction_interval
@@ -327,14 +327,4 @@ def scaled_job(job: ProfiledJob, times: Mapping[str, float]) -> ProfiledJob:
 
 def profiled_range(cell: Cell, profile: Profile | None) -> Range:
     """Where *cell* is in the range that was profiled."""
-    if profile is None:
-        return "outside"
-    values: dict[str, float] = {"input_bytes": cell.workload.input_bytes}
-    for property_name, text in cell.configuration.items():
-        with suppress(ValueError):
-            values[property_name] = float(text)
-    in_ranges = [(values[name], *ends) for name, ends in profile.ranges.items() if name in values]
-    if not all(lowest <= value <= highest for value, lowest, highest in in_ranges):
-        return "outside"
-    is_at_edge = any(low < high and value in {low, high} for value, low, high in in_ranges)
-    return "edge" if is_at_edge else "inside"
+    return "outside" if profile is None else range_of(cell, profile.ranges)

@@ -34,6 +34,9 @@ def read_question(
         key = ".".join(map(str, first["loc"]))
         what = f"{key} {first['msg'].removeprefix('Value error, ')}".strip()
         raise SpecError(excerpt(what, 200), where=WHERE, fix=_EXAMPLE) from None
+    if asked.anyway:
+        what = "anyway is about a design, and this was measured already"
+        raise SpecError(what, where=WHERE, fix="leave it out")
     if asked.claims and asked.claims not in papers:
         what = f"nothing is known of the paper '{excerpt(asked.claims)}'"
         raise SpecError(what, where=WHERE, fix=did_you_mean(asked.claims, list(papers)))

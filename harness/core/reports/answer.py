@@ -200,8 +200,8 @@ def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
     if not perfect.nearer:
         yield f"{sentence}."
         return
-    shares = [f"{model} in {round(100 * drawn)}" for model, drawn in perfect.nearer.items()]
-    yield f"{sentence}. Of 100 of them so many would be nearer than {', '.join(shares)}."
+    shares = [f"than {model} in {round(100 * drawn)}" for model, drawn in perfect.nearer.items()]
+    yield f"{sentence}. It would be told to be nearer {', '.join(shares)} of 100 cases."
 
 
 def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:

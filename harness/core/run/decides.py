@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 from harness.base.errors import HarnessError, SpecError
+from harness.base.records.ranges import range_of, ranges_of
 from harness.base.records.trial import Cell
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
@@ -29,12 +31,7 @@ def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> 
     models = experiment.predict.models
     if len(models) < 2 or question.kind in ("choice", "moved_since"):
         return None
-    controls = experiment.nightly.controls
-    scored = [
-        cell
-        for cell in cells
-        if not is_profiling(cell, experiment.predict) and cell.workload.name not in controls
-    ]
+    scored = asked_cells(experiment, cells)
     units = {cell.id for cell in scored}
     noun = "cell"
     if question.scope == "inputs":
@@ -43,6 +40,34 @@ def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> 
     pairs = pair_count(question, models)
     design = Design(len(units), noun, len(scored), max(1, experiment.repeat), pairs)
     return decide(design, earlier_spread(experiment, store) or TYPICAL, question)
+
+
+def asked_cells(experiment: Experiment, cells: Iterable[Cell]) -> list[Cell]:
+    """
+    Those of *cells* that the question of *experiment* is about, as far as its file tells.
+
+    Who asks about extrapolation asks about what lies outside of the range of the profiling cells.
+    It is not known here where those are another run's: all cells count then.
+    """
+    profiling = list[Cell]()
+    scored = list[Cell]()
+    for cell in cells:
+        if is_profiling(cell, experiment.predict):
+            profiling.append(cell)
+        elif cell.workload.name not in experiment.nightly.controls:
+            scored.append(cell)
+    if not experiment.question.extrapolate or not profiling:
+        return scored
+    by_workload = defaultdict[str, list[Cell]](list)
+    for cell in profiling:
+        by_workload[cell.workload.name].append(cell)
+    profiled = {name: ranges_of(row) for name, row in by_workload.items()}
+    outside = list[Cell]()
+    for cell in scored:
+        ranges = profiled.get(cell.workload.name)
+        if ranges is None or range_of(cell, ranges) == "outside":
+            outside.append(cell)
+    return outside
 
 
 def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:

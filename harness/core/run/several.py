@@ -9,31 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from harness.base.documents.wording import count, listing, percent
+from harness.base.documents.wording import count, listing
 from harness.base.errors import SpecError
 from harness.base.records.score import ScoreBook
 from harness.core.store import Run, Store
+from harness.scoring.over_runs import ModelOverRuns, best_over_runs, models_over_runs
 
 if TYPE_CHECKING:
     from harness.core.run.session import Session
-
-FEWEST_RUNS = 3  # for an interval over runs
-_LEVEL = 0.95
-
-
-class ModelOverRuns(NamedTuple):
-    """
-    Mean relative errors of a *model* by run, their mean, and its 95 % interval.
-
-    The interval is Student's t over runs, from three on; `None` below.
-    """
-
-    model: str
-    errors: tuple[float, ...]
-    mean: float
-    interval: tuple[float, float] | None
 
 
 def sessions_of(session: Session, run_count: int) -> list[Session]:
@@ -73,55 +58,21 @@ def _ended_runs_of(session: Session) -> list[Run]:
 
 def over_runs(score_books: Sequence[ScoreBook]) -> tuple[str, list[ModelOverRuns]]:
     """
-    The quantity by which the first run ranks, and the models that all rank by it, best first.
+    The quantity by which all runs rank, and the models that all rank by it, best first.
 
-    Errors are those at raw speed, over all scored cells of each run.
+    Errors are those at raw speed, over the cells of each run that all its models answer.
     """
-    ranking = score_books[0].ranking("raw") if score_books else None
-    if ranking is None:
+    rankings = [score_book.ranking("raw") for score_book in score_books]
+    found = [ranking for ranking in rankings if ranking is not None]
+    if len(found) < len(rankings) or len({ranking.quantity for ranking in found}) != 1:
         return "", []
-    errors_of_runs = [_mean_errors(score_book, ranking.quantity) for score_book in score_books]
-    models = [
-        _over_runs(model, [errors[model] for errors in errors_of_runs])
-        for model in ranking.models
-        if all(model in errors for errors in errors_of_runs)
-    ]
-    return ranking.quantity, sorted(models, key=lambda row: (row.mean, row.model))
+    return found[0].quantity, models_over_runs(found)
 
 
-def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, float]:
-    return {
-        summary.model: summary.metrics["mape"].value
-        for summary in score_book.summaries
-        if (summary.quantity, summary.speed, summary.workload) == (quantity, "raw", "*")
-        and "mape" in summary.metrics
-    }
-
-
-def _over_runs(model: str, errors: Sequence[float]) -> ModelOverRuns:
-    import numpy as np
-
-    from scipy.special import stdtrit
-
-    mean = float(np.mean(errors))
-    interval = None
-    if len(errors) >= FEWEST_RUNS:
-        freedom = len(errors) - 1
-        spread = float(np.std(errors, ddof=1)) / len(errors) ** 0.5
-        half = float(stdtrit(freedom, (1 + _LEVEL) / 2)) * spread
-        interval = (max(0.0, mean - half), mean + half)
-    return ModelOverRuns(model, tuple(errors), mean, interval)
-
-
-def says_over_runs(quantity: str, models: Sequence[ModelOverRuns], run_ids: Sequence[str]) -> str:
-    """On how many runs it rests, and how far off the best model was over them."""
+def says_over_runs(models: Sequence[ModelOverRuns], run_ids: Sequence[str]) -> str:
+    """How far off the best model was over them, and on how many runs it rests."""
     rests_on = f"It rests on {count(len(run_ids), 'run')} with profiles of their own"
     rests_on += f": {listing(run_ids)}."
     if not models:
-        return f"{rests_on} No model is scored in all of them."
-    best = models[0]
-    text = f"{rests_on} By {quantity} {best.model} is off by {percent(best.mean)} on average"
-    if best.interval is None:
-        return f"{text}; an interval over runs takes {FEWEST_RUNS} of them."
-    low, high = map(percent, best.interval)
-    return f"{text}, between {low} and {high} over such runs (95 %, Student's t)."
+        return f"No model is scored in all runs. {rests_on}"
+    return f"Over {count(len(run_ids), 'run')} {best_over_runs(models)} {rests_on}"

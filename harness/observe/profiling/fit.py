@@ -6,7 +6,6 @@ import math
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from statistics import fmean, median
 
 import numpy as np
@@ -19,6 +18,7 @@ from harness.base.records.profile import (
     SpeedCorrection,
     Statistic,
 )
+from harness.base.records.ranges import ranges_of
 from harness.base.stats.spread import standard_deviation
 from harness.observe.profiling.costs import fit_costs
 from harness.observe.profiling.dataflow import (
@@ -106,7 +106,7 @@ def fit_profile(
         frame=frame,
         groups=groups,
         fit=diagnostics,
-        ranges=ranges(succeeded),
+        ranges=ranges_of(job.trial.cell for job in succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(job.trial.id for job in succeeded)),
         jobs=jobs,
@@ -181,19 +181,6 @@ def jobs_per_trial(observations: Iterable[Observation]) -> dict[str, Statistic]:
     source = "jobs of each profiling trial"
     mean = Statistic(value=fmean(counts), count=len(counts), spread=spread, source=source)
     return {JOBS_PER_TRIAL: mean}
-
-
-def ranges(observations: Iterable[Observation]) -> dict[str, tuple[float, float]]:
-    """Smallest and largest value of the input's size and of every numeric job property."""
-    values: dict[str, list[float]] = {}
-    for observation in observations:
-        cell = observation.trial.cell
-        values.setdefault("input_bytes", []).append(float(cell.workload.input_bytes))
-        for name, text in cell.configuration.items():
-            with suppress(ValueError):
-                if math.isfinite(value := float(text)):
-                    values.setdefault(name, []).append(value)
-    return {name: (min(numbers), max(numbers)) for name, numbers in values.items()}
 
 
 def fit_speed(observations: Sequence[Observation]) -> SpeedCorrection:

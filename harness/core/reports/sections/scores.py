@@ -34,7 +34,7 @@ _TIMES_NOTE = (
     " of it, ernest and scaling learn whole jobs."
 )
 # What a pair with the model of the smallest error says of the other one.
-_VERDICTS = {"nearer": "farther", "equal": "equally near", "undecided": "undecided"}
+_VERDICTS = {"nearer": "farther", "equal": "equal", "undecided": "undecided"}
 
 
 def section(results: ReportData) -> Section:
