@@ -52,11 +52,13 @@ FAR = 0.10  # points above the floor, of which perfection is to be told
 FEWEST_CELLS = 8
 
 
-def grids(paths):
+def grids(runs):
     """
-    Rows of scores by model of each run, each kind of prediction once, by the run's name.
+    Rows of scores by model of each run, each kind of prediction once, by the name of the grid.
+
+    *runs* are names and paths; an experiment that is called otherwise than its bundle is named.
     """
-    for path in paths:
+    for name, path in runs:
         by_model = {}
         for score in Run(path).read_stored_scores().scores:
             if (score.quantity, score.speed) == ("job_s", "raw"):
@@ -65,15 +67,17 @@ def grids(paths):
         same_as = same_predictions(rows)
         rows = {model: row for model, row in rows.items() if same_as[model] == model}
         if len(next(iter(rows.values()), ())) >= FEWEST_CELLS:
-            yield Run(path).experiment().name, rows
+            experiment = Run(path).experiment().name
+            yield name if name == experiment else f"{name} ({experiment})", rows
 
 
 def published():
     """
-    Paths of the published runs.
+    Names of bundles, and the paths of their runs.
     """
     for bundle in sorted((ROOT / "results/published").iterdir()):
-        yield from sorted((opened(bundle) / "runs").iterdir())
+        for path in sorted((opened(bundle) / "runs").iterdir()):
+            yield bundle.name, path
 
 
 def errors_of(rows):
@@ -134,7 +138,8 @@ def decided(rows):
 
 def main():
     generator = np.random.default_rng(20261129)
-    known = list(grids([*published(), *map(Path, sys.argv[1:])]))
+    given = [(Path(name).name, Path(name)) for name in sys.argv[1:]]
+    known = list(grids([*published(), *given]))
     print("Each number is a mean over the pairs of a grid's models, then over the grids.\n")
     print(
         "size: equal models called nearer, %, names swapped | means equal, gaps skew (worst grid)"

@@ -80,7 +80,7 @@ def unit_sums(gaps: Numbers, units: Sequence[str]) -> tuple[Numbers, Numbers]:
     import numpy as np
 
     names, places = np.unique(np.asarray(units), return_inverse=True)
-    belongs = places[:, None] == np.arange(len(names))
+    belongs = (places[:, None] == np.arange(len(names))).astype(float)
     shares: Numbers = belongs.mean(axis=0)
     sums: Numbers = gaps @ belongs / gaps.shape[-1]
     return sums, shares

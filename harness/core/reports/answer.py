@@ -6,7 +6,7 @@ What is said of two models is the verdict on them: `nearer`, `equal` or `undecid
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from statistics import median
 
@@ -200,7 +200,13 @@ def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
     if not perfect.nearer:
         yield f"{sentence}."
         return
-    shares = [f"than {model} in {round(100 * drawn)}" for model, drawn in perfect.nearer.items()]
+    models_by_share = defaultdict[int, list[str]](list)
+    for model, drawn in perfect.nearer.items():
+        models_by_share[round(100 * drawn)].append(model)
+    shares = [
+        f"than {listing(sorted(models))} in {number}"
+        for number, models in sorted(models_by_share.items())
+    ]
     yield f"{sentence}. It would be told to be nearer {', '.join(shares)} of 100 cases."
 
 

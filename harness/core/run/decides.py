@@ -101,5 +101,6 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     if found is None or not question.nearer or question.anyway or found.tells_perfection:
         return
     what = f"the question cannot be decided: {decision_sentence(found)}"
-    fix = "give an axis more values, or ask --anyway: the answer then counts as explored"
+    more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
+    fix = f"give {more}, or ask --anyway: the answer then counts as explored"
     raise SpecError(what, where=source, fix=fix)

@@ -16,8 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from scipy.optimize import nnls
-
 from harness.base.records.profile import SpeedCorrection, StartsAtOnce, Statistic
 from harness.base.records.tasks import Interval
 from harness.base.records.trace import MachineSample, SpeedSample, TaskKind
@@ -133,6 +131,8 @@ def _of_processes(
 
 def _outside(observations: Sequence[Observation], speed: SpeedCorrection) -> dict[str, Statistic]:
     """Processor seconds outside of tasks, of a job and of each container: by least squares."""
+    from scipy.optimize import nnls
+
     known_trials = [
         (len(observation.trace.attempts), observation.at_reference(outside_s, speed))
         for observation in observations
