@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from harness.core.store import Run
     from harness.scoring.over_runs import ModelOverRuns
 
+_LONGEST_WAIT_S = 24 * 3600
+
 
 def profiles_elsewhere(
     source: Run, paths: Sequence[Path], cells: Iterable[Cell]
@@ -51,7 +53,28 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     retries = click.option("--retries", type=click.IntRange(0, 10), default=0, help=text)
     text = "What to do with a trial during which others used the machine: repeat it at the end."
     on_disturbed = choice_option("--on-disturbed", choices=["keep", "repeat"], text=text)
-    return on_error(retries(on_disturbed(new(reuse(anyway(function))))))
+    wait_quiet = click.option(
+        "--wait-quiet",
+        "wait_quiet_s",
+        callback=_waiting_seconds,
+        default="1m",
+        metavar="TIME",
+        help="How long to wait, over all trials, while others use the machines; 0s: not at all.",
+    )
+    return on_error(retries(on_disturbed(wait_quiet(new(reuse(anyway(function)))))))
+
+
+def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
+    """Seconds of a duration; an error of the command line where it is none, or below 0."""
+    from harness.base.units import parse_duration
+
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+    if not 0 <= seconds <= _LONGEST_WAIT_S:
+        raise click.BadParameter(f"{text} is no time to wait; write 0s to 24h")
+    return seconds
 
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:

@@ -41,6 +41,7 @@ from harness.core.run import Console
 from harness.core.run.estimate import Remaining
 from harness.core.run.jobs import Inputs, JobRunner, StoppedError
 from harness.core.run.manifest import record_limits, record_systems, record_versions
+from harness.core.run.quiet import QuietWait
 from harness.core.run.rates import record_gpus, record_micro, record_rates
 from harness.core.run.trial import Outcome, TrialRunner
 from harness.core.store import Run, os_error_as_machine_error
@@ -72,8 +73,9 @@ class Execution:
 
     *retries* is how often a failed trial is run again before its failure counts.  With
     *on_disturbed* ``repeat``, a trial that others disturbed is run a second time, after all others
-    of its cluster and use; the second one counts, disturbed or not.  *needs_rates*: models need the
-    rates of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
+    of its cluster and use; the second one counts, disturbed or not.  For *wait_quiet_s* seconds,
+    over all trials, it waits where others use the machines.  *needs_rates*: models need the rates
+    of a node's disk and memory.  *seal* gives the SHA-256 of the sealed predictions, and
     makes them before the first trial that is scored.  *more_here* gives trials to be added on the
     cluster that has run all of its own, whose disks and networks are measured, too.  *remaining*
     says how long the others take.  *wall* is the wall clock, in seconds since the epoch.
@@ -88,6 +90,7 @@ class Execution:
     on_error: OnError = "skip"
     on_disturbed: OnDisturbed = "keep"
     retries: int = 0
+    wait_quiet_s: float = 0.0
     needs_rates: bool = False
     seal: Callable[[], str] = lambda: ""
     more_here: Callable[[], Sequence[Trial]] | None = None
@@ -98,11 +101,13 @@ class Execution:
     versions_on_nodes: Versions = field(init=False)
     kernel: str = field(init=False, default="")
     interrupt: DeferredInterrupt = field(init=False)
+    quiet: QuietWait = field(init=False)
     cells: dict[str, ResolvedCell] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.versions_on_nodes = self.versions  # until nodes report theirs
         self.interrupt = DeferredInterrupt(patience=1, notify=lambda: self.console.say(_STOPPING))
+        self.quiet = QuietWait(self.wait_quiet_s, self.run.scratch, self.console.say)
 
     def execute(self, trials: Sequence[Trial], done: set[str]) -> None:
         """Run those of *trials* that are not *done*."""
@@ -148,9 +153,13 @@ class Execution:
                 runner = self._runner(cluster)
                 is_lost = self._warm_up(runner, trials[0], monitor)
                 self._record_machine(cluster)
+                is_look_due = True
                 while trials and not is_lost:
+                    if is_look_due:
+                        self.quiet.wait(monitor)
                     attempt = self._attempt(runner, trials[0], monitor)
                     is_lost = attempt.is_cluster_lost
+                    is_look_due = attempt.record.disturbed != ""
                     if attempt.record.state == "done":
                         clusters_lost = 0
                     if attempt.discarded == "disturbed":
