@@ -50,7 +50,7 @@ class Frames:
             if record.state == "done" and self.evaluation.has_traces:
                 job_s = sum(job.job_s for job in self.run.read_trace(trial.id, whole=False))
             row = {"cell": trial.cell.id, "trial": trial.id, "repetition": trial.repetition}
-            row |= {"use": "profile" if trial.profiling else "score", "job_s": job_s}
+            row |= {"use": trial.use, "job_s": job_s}
             ended = ("state", "started_s", "finished_s", "reason", "disturbed", "device")
             row |= {name: getattr(record, name) for name in ended}
             row |= {name: record.most(name) for name in ("busy", "others", "steal")}

@@ -84,7 +84,7 @@ def ladder(target: Evaluation, source: Run, moved: Mapping[str, Profiles]) -> It
     """
     origin = Evaluation.of(source)
     measured_s = job_times(target)
-    scored = dict.fromkeys(trial.cell.id for trial in target.plan if not trial.profiling)
+    scored = dict.fromkeys(trial.cell.id for trial in target.plan if trial.is_scored)
     cells = [target.resolved[cell_id] for cell_id in scored if cell_id in measured_s]
     for way, profiles in _ways(origin, target, moved).items():
         profiled = target.resolved if way == OWN else origin.resolved

@@ -233,7 +233,7 @@ def _trials_again(session: Session, run: Run, entries: Sequence[Entry]) -> list[
 
 def cells_again(evaluation: Evaluation, suspected: Sequence[str]) -> tuple[list[Cell], list[Cell]]:
     """Cells with a name among *suspected* that were not measured again yet, and all other ones."""
-    cells = {trial.cell.id: trial.cell for trial in evaluation.plan if not trial.profiling}
+    cells = {trial.cell.id: trial.cell for trial in evaluation.plan if trial.is_scored}
     repeated = {trial.cell.id for trial in evaluation.plan if trial.look}
     labels = evaluation.labels
     chosen = [cells[key] for key in cells if labels[key] in suspected and key not in repeated]

@@ -38,7 +38,7 @@ def night(evaluation: Evaluation) -> Night:
     run = evaluation.run
     done = evaluation.done
     manifest = run.read_manifest()
-    scored = [trial for trial in evaluation.plan if not trial.profiling]
+    scored = [trial for trial in evaluation.plan if trial.is_scored]
     missing = [trial for trial in scored if trial.id not in done]
     disturbed = [trial for trial in scored if trial.id in done and done[trial.id].disturbed]
     lacks = list[str]()

@@ -73,7 +73,7 @@ def published(run: Run, level: str) -> Iterator[str]:
             # nothing was recorded.
             trial = name.split("/")[1]
             tasks = run.path / "trials" / trial / "trace" / "tasks.parquet"
-            if tasks.exists() and not records[trial].trial.profiling:
+            if tasks.exists() and records[trial].trial.is_scored:
                 continue
         if name != SEAL:
             yield name

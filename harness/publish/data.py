@@ -114,7 +114,7 @@ def question_columns(question: Question) -> Row:
 def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())
-    is_profiled = {trial.cell.id: trial.profiling for trial in evaluation.plan}
+    profiled = {trial.cell.id for trial in evaluation.plan if trial.profiling}
     ranges = {score.cell: score.range for score in evaluation.run.read_scores().scores}
     for key, cell in evaluation.cells.items():
         values = axis_values(cell)
@@ -126,7 +126,7 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
             "input": f"{workload.name} {workload.input_bytes}",
             "input_bytes": workload.input_bytes,
             "hardware": hardware(cell),
-            "use": "profile" if is_profiled[key] else "score",
+            "use": "profile" if key in profiled else "score",
             "range": ranges.get(key, ""),
             "settings": "; ".join(f"{axis}={values[axis]}" for axis in axes if axis in values),
         }
@@ -139,7 +139,7 @@ def trials(evaluation: Evaluation) -> Iterator[Row]:
         yield {
             "trial": key,
             "cell": record.trial.cell.id,
-            "use": "profile" if record.trial.profiling else "score",
+            "use": record.trial.use,
             "repetition": record.trial.repetition,
             "state": record.state,
             "reason": record.reason,
@@ -324,8 +324,8 @@ def run_lines(evaluation: Evaluation) -> list[str]:
 
 def basis_sentence(evaluation: Evaluation, noise: str) -> str:
     """On how many trials the claim rests, and what *noise* their means have."""
-    done = [record for record in evaluation.done.values() if not record.trial.profiling]
-    scored = {trial.cell.id for trial in evaluation.plan if not trial.profiling}
+    done = [record for record in evaluation.done.values() if record.trial.is_scored]
+    scored = {trial.cell.id for trial in evaluation.plan if trial.is_scored}
     disturbed = sum(bool(record.disturbed) for record in done)
     failed = sum(record.state != "done" for record in evaluation.run.trials().values())
     verb = by_number(disturbed, "is", "are")

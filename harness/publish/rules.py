@@ -106,8 +106,9 @@ class Check(Record):
 def experiment_digest(experiment: Experiment) -> str:
     """Digest of all that *experiment* fixes, but for where it is measured."""
     document = experiment.model_dump(mode="json", exclude={"cluster": {*PLACE}})
-    if not experiment.fastest:  # bundles of earlier versions, which have no such key, keep theirs
-        del document["fastest"]
+    for key in ("fastest", "sentinels"):
+        if not document[key]:  # bundles of earlier versions, which have no such key, keep theirs
+            del document[key]
     return digest(document)
 
 

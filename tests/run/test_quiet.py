@@ -69,10 +69,9 @@ def test_who_uses_it_is_waited_for(waiting):
     quiet, said, now = waiting(60.0)
     quiet.wait(Machine(0.5, 0.5, 0.0))
 
-    assert said == [
-        "waiting for a quiet machine, 59.0 s at most: this machine: others used 50.0% of the"
-        " processors, above 3%"
-    ]
+    (line,) = said
+    assert line.startswith("waiting for a quiet machine, 59.0 s at most: this machine: others used")
+    assert "50.0% of the processors" in line
     assert (now, quiet.left_s) == ([3.0], 57.0)
 
 

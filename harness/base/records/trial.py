@@ -28,7 +28,7 @@ from harness.base.units import format_bit_rate, format_rate
 ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 OLDEST_READ = 2  # runs of the first shape have tables and profiles that nothing here knows
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
@@ -53,6 +53,7 @@ _BUFFERED_TOLERANCE = 1.5
 HISTORY = "history"  # the provider of a cell whose jobs ran without us
 
 TrialState = Literal["done", "failed", "timed_out"]
+TrialUse = Literal["profile", "sentinel", "score"]
 TraceMode = Literal["spans", "units", "logs", "off"]
 
 
@@ -296,6 +297,7 @@ class Trial(Record):
     """
     One repetition of a cell; *repetition* counts from 0, *profiling* trials feed the profile.
 
+    A *sentinel* repeats a profiling cell among the scored trials, and is never scored.
     Of a trial that was added until a verdict is reached, *look* is the number of the look at the
     data that asked for it, and *reason* why.
     """
@@ -304,8 +306,21 @@ class Trial(Record):
     cell: Cell
     repetition: NonNegativeInt
     profiling: bool = False
+    sentinel: bool = False
     look: NonNegativeInt = 0
     reason: str = ""
+
+    @property
+    def use(self) -> TrialUse:
+        """What it is for."""
+        if self.profiling:
+            return "profile"
+        return "sentinel" if self.sentinel else "score"
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether models are scored on it."""
+        return self.use == "score"
 
     @classmethod
     def of(cls, cell: Cell, repetition: int, versions: Versions, **facts: Any) -> Trial:

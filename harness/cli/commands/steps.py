@@ -107,12 +107,11 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     """Every trial with its state and what it is for, and how long those take that are left."""
     from harness.base.units import about
 
-    columns = ("id", "label", "repetition", "state")
+    columns = ("id", "label", "repetition", "state", "use")
     rows = []
     for trial in document["trials"]:
-        use = "profile" if trial["profiling"] else "score"
-        rows.append((*(trial[name] for name in columns), use))
-    yield Rows((*columns, "use"), rows)
+        rows.append([trial[name] for name in columns])
+    yield Rows(columns, rows)
     left = about(document["estimate_s"])
     yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"
     if "decides" in document:

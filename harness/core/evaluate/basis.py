@@ -56,7 +56,7 @@ def basis_of_run(trials: StoredTrials, workload: str, cell_name: str = "") -> Ba
         note = trials.labels[base.id]
     else:
         profile = chosen_profile(run, workload)
-        scored = {trial.cell.id for trial in trials.plan if not trial.profiling}
+        scored = {trial.cell.id for trial in trials.plan if trial.is_scored}
         cells = [cell for cell in trials.resolved.values() if cell.spec.name == profile.workload]
         base = max(cells, key=lambda cell: (cell.id in scored, cell.spec.input_bytes, cell.id))
         note = f"{trials.labels[base.id]}, the largest cell that the run scores"

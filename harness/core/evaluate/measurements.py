@@ -26,7 +26,7 @@ def measure_trials(
     stored_by_trial = {measurement.trial: measurement for measurement in stored}
     measurements = []
     for trial_id, record in trials.done.items():
-        if record.trial.profiling and not profiling:
+        if not (record.trial.is_scored or profiling):
             continue
         measurement = stored_by_trial.get(trial_id)
         measurements.append(measurement or measure_trial(trials, record, profiles))

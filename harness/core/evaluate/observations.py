@@ -308,7 +308,7 @@ def observe(
     config, _, _ = cell.model_inputs
     task_times = task_times_of(run, record, jobs, is_compressed=config.map_output_compressed)
     observations = observe_jobs(record.trial, cell, jobs, rate, task_times)
-    if not record.trial.profiling:
+    if record.trial.is_scored:
         return observations
     raw = run.raw(record.trial.id)
     machines, used_s = sampled_machines(raw, run.read_manifest(), record, jobs)

@@ -141,7 +141,7 @@ def typical_trial(trials: StoredTrials, workload: str) -> TrialRecord | None:
     for trial_id, record in trials.done.items():
         trial = record.trial
         if trial.cell.workload.name == workload:
-            ranks[trial_id] = (not trial.profiling, trial.cell.workload.input_bytes, trial.cell.id)
+            ranks[trial_id] = (trial.is_scored, trial.cell.workload.input_bytes, trial.cell.id)
     if not ranks:
         return None
     highest = max(ranks.values())

@@ -107,7 +107,7 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
     scored = {
         trial.cell.id: None
         for trial in trials.plan
-        if not trial.profiling and trial.cell.workload.name not in controls
+        if trial.is_scored and trial.cell.workload.name not in controls
     }
     cells = [trials.resolved[cell_id] for cell_id in scored]
     hashes = run.profile_hashes()
@@ -206,7 +206,7 @@ def planned_to_score(trials: StoredTrials) -> list[PlannedTrial]:
     controls = trials.experiment.nightly.controls
     planned = []
     for trial in trials.plan:
-        if trial.profiling:
+        if not trial.is_scored:
             continue
         workload = trial.cell.workload.name
         record = records.get(trial.id)

@@ -31,6 +31,7 @@ from harness.base.records.trial import (
 )
 from harness.base.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
 from harness.core.experiment.model import UNLIMITED, Experiment, Predict, WorkloadAxes
+from harness.core.experiment.sentinels import require_sentinels, with_sentinels
 
 # Values of each axis, by part of the cell and name in it: a property's name may occur in two parts.
 _Grid = dict[tuple[str, str], tuple[Any, ...]]
@@ -55,6 +56,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     if experiment.is_until_decided and experiment.fastest:
         what = "repeat: until decided chooses its cells by the verdict, not the fastest"
         raise SpecError(what, where="fastest", fix="leave it out, or write repeat: 3")
+    require_sentinels(experiment)
     grids = [(workload, _grid(experiment, workload)) for workload in experiment.workloads]
     _refuse_size(experiment, [grid for _, grid in grids])
     cells = (_cell(experiment, workload, point) for workload, point in _points(experiment, grids))
@@ -114,7 +116,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     Grouped by cluster; within a group every cell once in random order, then every cell again in
     another.  The order is by a hash of the seed, so it is the same on every machine.  Where it is
     blind, all profiling cells come first; the cluster of the last of them goes on with its others.
-    They are left out where the profiles are another run's.
+    They are left out where the profiles are another run's.  Sentinels lie among the scored ones.
     """
     profiling = {cell.id for cell in cells if is_profiling(cell, experiment.predict)}
     groups: dict[str, dict[str, Cell]] = {}
@@ -136,6 +138,8 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
                 Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
                 for cell in shuffled(chosen, repetition)
             ]
+    if experiment.sentinels and experiment.predict.is_blind:
+        trials = [*with_sentinels(trials, experiment.sentinels, experiment.seed, versions)]
     return tuple(trials)
 
 

@@ -158,7 +158,7 @@ def facts(results: ReportData) -> Facts:
     if results.seal:
         reasons = "; ".join(results.seal["not_blind"])
         blind = "Blind: every scored trial was measured after the predictions were sealed."
-        if any(not record.trial.profiling for record in results.trials):
+        if any(record.trial.is_scored for record in results.trials):
             rests_on.append(f"Not blind: {reasons}." if reasons else blind)
     return Facts(tuple(rests_on), tuple(open_pairs), tuple(caveats(results, ranking)))
 

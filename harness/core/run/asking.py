@@ -129,4 +129,8 @@ def with_use(trial: Trial, predict: Predict) -> Trial:
     """*trial* with its use by `profile_on`; where it was imported its moment has decided that."""
     if trial.cell.was_imported:
         return trial
-    return trial.model_copy(update={"profiling": is_profiling(trial.cell, predict)})
+    # A sentinel was measured among the scored trials: it feeds no profile, whatever is asked.
+    is_chosen = is_profiling(trial.cell, predict)
+    is_sentinel = trial.sentinel and is_chosen
+    changes = {"profiling": is_chosen and not trial.sentinel, "sentinel": is_sentinel}
+    return trial.model_copy(update=changes)

@@ -72,6 +72,7 @@ def make_plan(
                     "label": label(trial.cell, axes),
                     "repetition": trial.repetition,
                     "profiling": trial.profiling,
+                    "use": trial.use,
                     "state": "pending" if record is None else record.state,
                     "estimate_s": expected_s,
                     "before_s": before_s,

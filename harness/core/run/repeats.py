@@ -61,7 +61,7 @@ def scored_times(evaluation: Evaluation) -> dict[str, list[float]]:
     """Seconds that the scored trials took which are done, by the id of their cell."""
     times_s: dict[str, list[float]] = defaultdict(list)
     for record in evaluation.done.values():
-        if not record.trial.profiling:
+        if record.trial.is_scored:
             times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
     return times_s
 

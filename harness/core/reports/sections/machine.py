@@ -14,7 +14,7 @@ from harness.base.documents.document import Figure, Figures, Section, Table, Tex
 from harness.base.documents.drawing import BAD, INK, MUTED, SERIES, SURFACE, WIDE, Canvas, grid
 from harness.base.documents.wording import UNKNOWN, count, number, one_line, percent
 from harness.base.records.profile import SpeedCorrection
-from harness.base.records.trial import Limit, LimitedCluster, TrialRecord, format_control
+from harness.base.records.trial import Limit, LimitedCluster, TrialRecord, TrialUse, format_control
 from harness.base.units import format_bytes
 from harness.core.experiment.grid import limit_texts
 from harness.core.reports.data import ReportData
@@ -22,8 +22,14 @@ from harness.core.reports.data import ReportData
 _STYLES: dict[str, dict[str, Any]] = {
     "profiling trial": {"marker": "o", "color": SERIES[0], "markerfacecolor": SURFACE},
     "scored trial": {"marker": "o", "color": SERIES[0]},
+    "sentinel": {"marker": "D", "color": SERIES[0], "markerfacecolor": SURFACE},
     "disturbed trial": {"marker": "D", "color": SERIES[1]},
     "failed trial": {"marker": "X", "color": BAD},
+}
+_KINDS: dict[TrialUse, str] = {
+    "profile": "profiling trial",
+    "sentinel": "sentinel",
+    "score": "scored trial",
 }
 _CONTROLS = {
     "cores": "processors",
@@ -80,7 +86,7 @@ def speed_over_time(results: ReportData) -> Figure | None:
     points = defaultdict[str, list[tuple[float, float, str]]](list)
     for position, record in enumerate(results.ordered_trials, start=1):
         if (speed := rates.get(record.trial.id)) is not None:
-            kind = "profiling trial" if record.trial.profiling else "scored trial"
+            kind = _KINDS[record.trial.use]
             if record.state != "done":
                 kind = "failed trial"
             elif record.trial.id in disturbed:

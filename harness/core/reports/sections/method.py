@@ -69,9 +69,13 @@ def order_text(results: ReportData) -> str:
     how = f"shuffled with seed {results.experiment.seed} and repeats interleaved"
     if results.experiment.was_imported:
         how = "that nobody chose: they are jobs that had run before"
+    sentinels = sum(record.trial.use == "sentinel" for record in trials)
+    again = ""
+    if sentinels:
+        again = f" {count(sentinels, 'sentinel')} repeated profiling cells among the scored ones."
     return (
         f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
-        f" done. {profiling} of them fed the profiles and are never scored."
+        f" done. {profiling} of them fed the profiles and are never scored.{again}"
     )
 
 

@@ -132,6 +132,7 @@ def _documents(results: ReportData) -> list[dict[str, Any]]:
             "label": results.label(record.trial.cell.id),
             "repetition": record.trial.repetition,
             "profiling": record.trial.profiling,
+            "use": record.trial.use,
             **{name: getattr(record, name) for name in kept},
             "rate": results.rates.get(record.trial.id),
             "evidence": results.evidence.get(record.trial.id),
@@ -156,7 +157,7 @@ def trial_table(results: ReportData) -> Table:
         table_rows.append(
             (
                 *(str(position), trial.id, results.label(trial.cell.id), str(trial.repetition + 1)),
-                "profile" if trial.profiling else "score",
+                trial.use,
                 Value(_STATES[trial_record.state], "" if is_done else "mark"),
                 f"{minutes // 60}:{minutes % 60:02d}:{second:02d}",
                 str(len(trial_record.job_ids)) if has_several_jobs else "",
