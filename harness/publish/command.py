@@ -218,8 +218,13 @@ def shown_check(checked_rules: Check) -> Iterator[Part]:
         if outcome := checked_rules.named_release.get(answer.rule):
             value += f"; by the release of rules.json, which has other models: {outcome}"
         rows.append((answer.rule, answer.outcome, answer.file, value))
-    yield Rows(("rule", "outcome", "file", "value"), rows)
+    title = "The rules of the closed division (docs/rules.md)"
+    yield Rows(("rule", "outcome", "file", "value"), rows, title=title)
     yield from (f"label: {label}: {text}" for label, text in checked_rules.labels.items())
     yield from checked_rules.differing
     verdict = "met" if checked_rules.is_met else "not met"
-    yield f"the claimed division, {checked_rules.claimed}, is {verdict}"
+    claimed = checked_rules.claimed
+    why = (
+        " (it asks for no rule, and says which ones it does not meet)" if claimed == "open" else ""
+    )
+    yield f"the claimed division, {claimed}, is {verdict}{why}"

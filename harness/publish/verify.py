@@ -52,8 +52,7 @@ NEAR = 1e-9  # sums of the same numbers in another order differ by less (section
 CANCELLED = 1e-14  # of a square: what is left of the same number less itself (section 4)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
 FEWEST_RUNS = 3  # with fewer there is no interval over runs (section 6)
-FEWEST_INPUTS = 3  # with fewer, cells are the units of an interval (section 7)
-INTERVAL_CELLS = 6  # with fewer, the interval is the range of the cells (section 5)
+INTERVAL_UNITS = 6  # with fewer, the interval is the range of the cells (section 7)
 DRAWS = 200  # of a perfect model (section 5)
 # What is said of a model by its verdict beside another (section 6).
 FATES = {
@@ -442,10 +441,8 @@ def floor_and_high(rows: List[Row]) -> Any:
 
 def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
     """Interval of a mean at 95 %, by Hall's transformation (1992); of few cells their range."""
-    if len(errors) < INTERVAL_CELLS:
+    if len(set(units)) < INTERVAL_UNITS:
         return min(errors), max(errors)
-    if len(set(units)) < FEWEST_INPUTS:
-        units = [*map(str, range(len(errors)))]
     names = sorted(set(units))
     without = [mean_without(name, errors, units) for name in names]
     moved = [mean(without) - value for value in without]
@@ -509,7 +506,8 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     if not cells:
         return f"It cannot be told: {model} has no answer in a cell."
     low, high = mean_interval(about.errors(model, cells), about.units(cells))
-    ends = f"{'95 %' if len(cells) >= INTERVAL_CELLS else 'cells'}: {share(low)} to {share(high)}"
+    is_interval = len(set(about.units(cells))) >= INTERVAL_UNITS
+    ends = f"{'95 %' if is_interval else 'cells'}: {share(low)} to {share(high)}"
     error = about.error(model, cells)
     off = f"off by {share(error)} on average ({ends}) over {cells_text(len(cells))}, at worst by"
     perfect = floor_clause(about.by_time(model, cells), error)
@@ -609,17 +607,23 @@ def answer_choice(tried: int, about: Subject) -> str:
     if not groups or not about.ranked:
         return "It cannot be told: no input has two settings that all models answer."
     regrets = {m: [regret(about.row(m, cells), tried) for cells in groups] for m in about.ranked}
-    best, *rivals = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
-    choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
+    ranked = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
+    best = ranked[0]
+    chosen = [m for m in ranked if mean(regrets[m]) <= mean(regrets[best]) + NEAR]
+    whose = "its" if len(chosen) == 1 else "their"
+    choices = f"{whose} first choice"
+    if tried > 1:
+        choices = f"the best of {whose} first {tried} choices"
     inputs = f"{len(groups)} input{'s' if len(groups) != 1 else ''}"
-    text = f"{best} chooses best: {choices} takes {share(mean(regrets[best]))} longer than the"
+    verb = "chooses best" if len(chosen) == 1 else "choose equally well"
+    text = f"{listed(chosen)} {verb}: {choices} takes {share(mean(regrets[best]))} longer than the"
     text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings, at worst"
     text += f" {share(max(regrets[best]))}"
     floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"
-    if rivals:
-        lost = [f"{model} {share(mean(regrets[model]))}" for model in rivals]
+    if len(chosen) < len(ranked):
+        lost = [f"{model} {share(mean(regrets[model]))}" for model in ranked[len(chosen) :]]
         text += f"; others lose: {', '.join(lost)}"
     return f"{text}."
 
@@ -715,9 +719,12 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
         if (key[1], key[4], row["verdict"]) == ("raw", "explored", "nearer")
     }
     nearest = [model for model in about.ranked if model not in farther]
+    is_decided = len(nearest) == 1
     for model in about.ranked:
         low, high = mean_interval(about.errors(model, about.cells), about.units(about.cells))
-        place = "farther" if model in farther else place_of(model, nearest, comparisons)
+        place = beside_first(model, about.ranked[0], comparisons)
+        if model == about.ranked[0]:
+            place = "nearest" if is_decided else "undecided"
         if len(about.ranked) == 1:
             place = "alone"
         ends = f"{low:.1%} to {high:.1%}"
@@ -725,11 +732,10 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     return lines
 
 
-def place_of(model: str, nearest: List[str], comparisons: Table) -> str:
-    """What is said of one of the nearest models: alone, equal to all others of them, or not."""
-    others = [other for other in nearest if other != model]
-    verdicts = {pair_of(model, other, comparisons)["verdict"] for other in others}
-    return ("equal" if verdicts == {"equal"} else "undecided") if others else "nearest"
+def beside_first(model: str, first: str, comparisons: Table) -> str:
+    """What is said of a model beside the one that errs least."""
+    row = comparisons.get(("job_s", "raw", first, model, "explored"), {"verdict": "undecided"})
+    return "farther" if row["verdict"] == "nearer" else str(row["verdict"])
 
 
 def compare(file: str, stored: Table, computed: Table) -> None:
@@ -888,5 +894,6 @@ if __name__ == "__main__":
     try:
         for line in check(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent):
             print(line.encode("unicode_escape").decode())
+        print("verified: SHA256SUMS, and that scores, comparisons and the claim follow from data/")
     except Exception as error:  # noqa: BLE001  (whatever is damaged, there is no traceback)
         sys.exit(f"{type(error).__name__}: {error}".encode("unicode_escape").decode())

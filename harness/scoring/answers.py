@@ -15,7 +15,7 @@ from statistics import fmean
 from harness.base.records.question import BEST, Answer, Asked, Outcome, Question
 from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
-from harness.base.stats.resampling import FEWEST_CELLS, mean_interval
+from harness.base.stats.resampling import FEWEST_CELLS, mean_interval, unit_count
 from harness.scoring.claims import CLAIMS
 from harness.scoring.comparisons import raw_job_scores
 from harness.scoring.controls import cell_floors, floor_of_cells
@@ -150,6 +150,7 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     errors = [score.relative_error for score in row]
     inputs = [score.input for score in row] if question.scope == "inputs" else []
     low, high = mean_interval(errors, inputs)
+    has_interval = unit_count(errors, inputs) >= FEWEST_CELLS
     worst = max(errors)
     # Names of cells change when a run is published: they must not choose among equal errors.
     worst_cells = [score.cell for score in row if score.relative_error == worst]
@@ -169,14 +170,19 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         floor=floor,
         floor_high=floor_high,
     )
-    return numbers.model_copy(update={"sentence": how_far_sentence(numbers, scored)})
+    sentence = how_far_sentence(numbers, scored, has_interval=has_interval)
+    return numbers.model_copy(update={"sentence": sentence})
 
 
-def how_far_sentence(found: Answer, scored: Scored) -> str:
-    """Say how far a model is off, beside a perfect one; of the best, whether it is nearest."""
+def how_far_sentence(found: Answer, scored: Scored, *, has_interval: bool) -> str:
+    """
+    Say how far a model is off, beside a perfect one; of the best, whether it is nearest.
+
+    Without an interval the ends are those of the cells.
+    """
     assert None not in (found.error, found.low, found.high, found.worst)
     ends = f"{share(found.low or 0.0)} to {share(found.high or 0.0)}"
-    ends = f"95 %: {ends}" if found.cells >= FEWEST_CELLS else f"cells: {ends}"
+    ends = f"95 %: {ends}" if has_interval else f"cells: {ends}"
     off = f"off by {share(found.error or 0.0)} on average ({ends}) over {cells_text(found.cells)}"
     off += f", at worst by {share(found.worst or 0.0)}"
     models = scored.ranking.models
@@ -250,10 +256,18 @@ def fate(first: str, pair: Comparison) -> str:
     """What is said of the *first* model of *pair*: nearer, equal, farther or undecided."""
     if pair.verdict == "nearer":
         return "nearer" if pair.better == first else "farther"
-    # Of an asked pair the other model may err less: what was tested does not contain equality.
-    if pair.verdict == "undecided" and pair.low is not None and pair.low > _ROUNDING:
-        return "farther" if pair.chance is not None else "undecided"
-    return pair.verdict
+    return "farther" if is_farther(pair) else pair.verdict
+
+
+def is_farther(pair: Comparison) -> bool:
+    """Whether the other model of an asked *pair* errs less: what was tested leaves out 0."""
+    is_tested = pair.verdict == "undecided" and pair.chance is not None
+    return is_tested and pair.low is not None and pair.low > _ROUNDING
+
+
+def is_open(pair: Comparison) -> bool:
+    """Whether nothing can be said of *pair* yet."""
+    return pair.verdict == "undecided" and not is_farther(pair)
 
 
 def outcome_of(fates: Mapping[str, str]) -> Outcome:
@@ -297,33 +311,41 @@ def answer_choice(question: Question, scored: Scored) -> Answer:
     regrets = {
         model: [regret(group, model, question.choice) for group in groups] for model in models
     }
-    best = min(models, key=lambda model: (fmean(regrets[model]), model))
+    ranked = sorted(models, key=lambda model: (fmean(regrets[model]), model))
+    best = ranked[0]
+    least = fmean(regrets[best])
+    chosen = [model for model in ranked if fmean(regrets[model]) <= least + _ROUNDING]
     floor, floor_high = perfect_regret(groups, best, question.choice)
     cells = sum(len(group[best]) for group in groups)
     numbers = Answer(
         question=question,
         asked=scored.asked,
-        outcome="yes",
+        outcome="yes" if len(chosen) == 1 else "cannot tell",
         sentence="",
         cells=cells,
         model=best,
-        error=fmean(regrets[best]),
+        error=least,
         worst=max(regrets[best]),
         floor=floor,
         floor_high=floor_high,
     )
-    ranked = sorted(models, key=lambda model: (fmean(regrets[model]), model))
-    rivals = [f"{model} {share(fmean(regrets[model]))}" for model in ranked if model != best]
-    sentence = choice_sentence(numbers, len(groups), rivals)
+    rivals = [f"{model} {share(fmean(regrets[model]))}" for model in ranked[len(chosen) :]]
+    sentence = choice_sentence(numbers, len(groups), chosen, rivals)
     return numbers.model_copy(update={"sentence": sentence})
 
 
-def choice_sentence(found: Answer, input_count: int, rivals: Sequence[str]) -> str:
-    """Say what the best chooser loses, beside a perfect one and *rivals*."""
+def choice_sentence(
+    found: Answer, input_count: int, chosen: Sequence[str], rivals: Sequence[str]
+) -> str:
+    """Say what those lose that are *chosen* as the best, beside a perfect one and *rivals*."""
     tried = found.question.choice
-    choices = "its first choice" if tried == 1 else f"the best of its first {tried} choices"
+    whose = "its" if len(chosen) == 1 else "their"
+    choices = f"{whose} first choice"
+    if tried > 1:
+        choices = f"the best of {whose} first {tried} choices"
     over = f"{input_count} input{'s' if input_count != 1 else ''} with {found.cells} settings"
-    text = f"{found.model} chooses best: {choices} takes {share(found.error or 0.0)} longer than"
+    verb = "chooses best" if len(chosen) == 1 else "choose equally well"
+    text = f"{listed(chosen)} {verb}: {choices} takes {share(found.error or 0.0)} longer than"
     text += f" the fastest setting, mean over {over}, at worst {share(found.worst or 0.0)}"
     if found.floor is not None:
         text += f"; a perfect model would lose {share(found.floor)}"

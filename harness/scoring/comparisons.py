@@ -379,7 +379,7 @@ class _Tests:
         lacking = FEWEST_UNITS - len(set(self.units))
         noun = "cell" if self.settings.scope == "jobs" else "input"
         plural = "s" if lacking > 1 else ""
-        return f"fewer than {FEWEST_UNITS} {noun}s tell nothing: {lacking} more {noun}{plural}"
+        return f"from {FEWEST_UNITS} {noun}s on it can be tested: {lacking} more {noun}{plural}"
 
     def turns_round(self, place: int) -> bool:
         """Whether the difference has the other sign by a refit of the profile."""

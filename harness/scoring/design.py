@@ -12,14 +12,21 @@ from __future__ import annotations
 import math
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from statistics import fmean, median, quantiles, stdev
 from typing import TYPE_CHECKING
 
 from harness.base.records.question import Question
 from harness.base.records.score import Score, ScoreBook
-from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
+from harness.base.stats.flips import (
+    DRAWS,
+    FEWEST_UNITS,
+    flip_chances,
+    flip_signs,
+    normal_draws,
+)
 from harness.scoring.comparisons import (
     FAMILY_ERROR,
     ranked_rows,
@@ -36,6 +43,7 @@ _MOST_GAP = 4.0  # spreads: six cells tell as much
 _LARGER = (6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96)
 _QUANTILES = 20
 _SMALL_GAP = 0.05
+_FAMILIES = 8  # that are made up
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,7 @@ class Decision:
 
     *perfect* is the share of the draws in which a perfect model is told from a typical one.
     *enough* units would tell it in four cases of five; twice as many units tell *gap_of_twice*.
+    *gap_alone* and *perfect_alone* are those of a pair that is asked alone, as `nearer: [A, B]`.
     """
 
     design: Design
@@ -95,6 +104,8 @@ class Decision:
     perfect: float
     enough: int | None
     gap_of_twice: float | None
+    gap_alone: float | None
+    perfect_alone: float
 
     @property
     def tells_perfection(self) -> bool:
@@ -111,59 +122,97 @@ def pair_count(question: Question, models: Sequence[str]) -> int:
 
 def decide(design: Design, spread: Spread, question: Question) -> Decision:
     """Simulate *question* on *design* with *spread*."""
-    error = FAMILY_ERROR / design.pairs
-    if not question.nearer:
-        error /= 2  # either of two models may be the nearer one
+    is_asked = bool(question.nearer)
     enough = None
     for units in _LARGER:
         larger = _scaled(design, units)
-        if enough is None and perfect_share(larger, spread, error) >= POWER:
+        if enough is None and perfect_share(larger, spread, is_asked=is_asked) >= POWER:
             enough = units
+    twice = max(FEWEST_UNITS, 2 * design.units)
+    alone = replace(design, pairs=1)
     return Decision(
         design=design,
         spread=spread,
-        gap=told_gap(design.units, spread, error),
-        perfect=perfect_share(design, spread, error),
+        gap=told_gap(design.units, design.pairs, spread, is_asked=is_asked),
+        perfect=perfect_share(design, spread, is_asked=is_asked),
         enough=enough,
-        gap_of_twice=told_gap(max(FEWEST_UNITS, 2 * design.units), spread, error),
+        gap_of_twice=told_gap(twice, design.pairs, spread, is_asked=is_asked),
+        gap_alone=told_gap(design.units, 1, spread, is_asked=True),
+        perfect_alone=perfect_share(alone, spread, is_asked=True),
     )
 
 
 def _scaled(design: Design, units: int) -> Design:
     """*design* with so many units of as many cells each."""
     cells = round(design.cells / max(1, design.units) * units)
-    return Design(units, design.noun, max(units, cells), design.repeats, design.pairs)
+    return replace(design, units=units, cells=max(units, cells))
 
 
-def told_gap(units: int, spread: Spread, error: float) -> float | None:
-    """The smallest mean gap that so many units tell in four cases of five; `None` of too few."""
+def told_gap(units: int, pairs: int, spread: Spread, *, is_asked: bool) -> float | None:
+    """The smallest mean gap that is told in four cases of five; `None`: none is."""
     if units < FEWEST_UNITS:
         return None
-    names = _names(units)
     drawn = normal_draws("gaps", units)
     low = 0.0
     high = _MOST_GAP
-    if _told_share(drawn - high, names, error) < POWER:
+    if _told_share(drawn - high, pairs, is_asked=is_asked) < POWER:
         return None
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if _told_share(drawn - middle, names, error) < POWER:
+        if _told_share(drawn - middle, pairs, is_asked=is_asked) < POWER:
             low = middle
         else:
             high = middle
     return high * spread.gap
 
 
-def _told_share(gaps: Numbers, names: Sequence[str], error: float) -> float:
-    """In which share of the draws of *gaps* the first model is nearer."""
-    return float((flip_chances(gaps, names) <= error).mean())
+def _told_share(gaps: Numbers, pairs: int, *, is_asked: bool) -> float:
+    """
+    In which share of the draws of *gaps* the first model is nearer, in a family of so many pairs.
+
+    A pair alone is tested as it will be; one of several against the limit of a typical family.
+    """
+    import numpy as np
+
+    units = gaps.shape[1]
+    if pairs == 1 and is_asked:
+        return float((flip_chances(gaps, _names(units)) <= FAMILY_ERROR).mean())
+    distances = -gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1))
+    return float((distances >= family_limit(units, pairs, is_asked=is_asked)).mean())
+
+
+@cache
+def family_limit(units: int, pairs: int, *, is_asked: bool) -> float:
+    """
+    What the largest distance of so many pairs exceeds by chance in one case of twenty.
+
+    Mean over made-up families of equal models, whose errors are drawn.  Asked pairs share their
+    first model, and one side of it counts; explored ones are all pairs of some models.
+    """
+    import numpy as np
+
+    models = pairs + 1 if is_asked else math.ceil((1 + math.sqrt(1 + 8 * pairs)) / 2)
+    models = min(max(2, models), DRAWS)
+    first, second = np.triu_indices(models, 1)
+    if is_asked:
+        first, second = first[:pairs], second[:pairs]
+    signs = flip_signs(units)
+    limits = []
+    for family in range(_FAMILIES):
+        errors = normal_draws(f"family {family}", units)[:models]
+        gaps = errors[first] - errors[second]
+        scaled = gaps / np.sqrt((gaps**2).sum(axis=1, keepdims=True))
+        flipped = signs @ scaled.T
+        largest = np.sort((flipped if is_asked else np.abs(flipped)).max(axis=1))
+        limits.append(largest[-1 - math.floor(FAMILY_ERROR * len(largest))])
+    return float(np.mean(limits))
 
 
 def _names(units: int) -> list[str]:
     return [f"{number:06}" for number in range(units)]
 
 
-def perfect_share(design: Design, spread: Spread, error: float) -> float:
+def perfect_share(design: Design, spread: Spread, *, is_asked: bool) -> float:
     """In which share of the draws a perfect model is told from one that errs as models did."""
     import numpy as np
 
@@ -175,7 +224,7 @@ def perfect_share(design: Design, spread: Spread, error: float) -> float:
     perfect = np.abs(normal_draws("perfect", design.units)) * floor
     ranks = ndtr(normal_draws("errors", design.units)) * len(spread.errors)
     typical = np.asarray(spread.errors)[np.minimum(ranks.astype(int), len(spread.errors) - 1)]
-    return _told_share(perfect - typical, _names(design.units), error)
+    return _told_share(perfect - typical, design.pairs, is_asked=is_asked)
 
 
 def spread_of(score_book: ScoreBook, origin: str) -> Spread | None:
@@ -203,21 +252,32 @@ def decision_sentence(found: Decision) -> str:
     """Say what the design can decide, and what more would."""
     design = found.design
     over = f"{design.units} {design.noun}{'s' if design.units != 1 else ''}"
+    family = f"{design.pairs} pairs of models that are tested together"
+    is_alone = design.pairs == 1 and found.gap == found.gap_alone
+    clauses = []
     if design.units < FEWEST_UNITS:
-        text = f"{over} tell no two models apart: it takes {FEWEST_UNITS}"
+        clauses.append(f"{over} tell no two models apart: it takes {FEWEST_UNITS}")
     elif found.gap is None:
-        text = f"{over} are too few for {design.pairs} pairs of models: no gap is told"
+        clauses.append(f"{over} tell none of {family}")
     else:
-        text = f"{over} tell two models apart whose mean errors differ by {points(found.gap)}"
-        text += " points, in four of five cases"
+        which = "two models" if is_alone else f"of {family} those"
+        gap = f"whose mean errors differ by {points(found.gap)} points"
+        clauses.append(f"{over} tell apart {which} {gap}, in four of five cases")
     if found.gap_of_twice is not None:
         twice = max(FEWEST_UNITS, 2 * design.units)
-        text += f"; {twice} would do for {points(found.gap_of_twice)}"
-    text += "; a model without error is told from one that errs as published models do in"
-    text += f" {round(100 * found.perfect)} of 100 cases"
+        clauses.append(f"{twice} {design.noun}s tell gaps of {points(found.gap_of_twice)} points")
+    perfect = "a model without error is told from one that errs as published models do in"
+    clauses.append(f"{perfect} {round(100 * found.perfect)} of 100 cases")
     if not found.tells_perfection and found.enough is not None:
-        text += f", with {found.enough} {design.noun}s in four of five"
-    return f"{text} (noise and errors: {found.spread.origin}; {DRAWS} draws)"
+        clauses[-1] += f" ({found.enough} {design.noun}s: {100 * POWER:g})"
+    if not is_alone and found.gap_alone is not None:
+        alone = "a pair that is asked alone (nearer: [A, B]) is told from"
+        clauses.append(
+            f"{alone} {points(found.gap_alone)} points on, perfection in"
+            f" {round(100 * found.perfect_alone)} of 100 cases"
+        )
+    origin = f"noise and errors: {found.spread.origin}; {DRAWS} draws"
+    return f"{'; '.join(clauses)} ({origin})"
 
 
 def points(share: float) -> str:

@@ -41,25 +41,33 @@ class Remedy:
 
 
 class Plan(NamedTuple):
-    """So many more units, and so many more repeats of each cell; together they take *seconds*."""
+    """
+    So many more units, and so many more repeats of each cell; together they take *seconds*.
+
+    They would show that one model is nearer, or where *shows_equal* that both are equal.
+    """
 
     units: int
     repeats: int
     seconds: float
+    shows_equal: bool = False
 
 
 def remedy_text(remedy: Remedy) -> str:
     """Say what would give the pair a verdict in four cases of five, with the least measuring."""
     plan = cheapest_plan(remedy)
     if plan is None:
-        return f"not even {MOST_MORE} more {remedy.noun}s would tell"
+        return f"not even {MOST_MORE} more {remedy.noun}s would tell which is nearer"
     parts = []
     if plan.units:
         parts.append(_more(plan.units, remedy.noun))
     if plan.repeats:
         parts.append(f"{_more(plan.repeats, 'repeat')} of each cell")
     minutes = max(1, round(plan.seconds / _MINUTE_S))
-    return f"{' with '.join(parts)} would tell ({minutes} min of jobs)"
+    shown = "that one is nearer"
+    if plan.shows_equal:
+        shown = f"that they are equal, within {100 * remedy.margin:g} points"
+    return f"{' with '.join(parts)} would show {shown} ({minutes} min of jobs)"
 
 
 def _more(number: int, noun: str) -> str:
@@ -81,12 +89,15 @@ def cheapest_plan(remedy: Remedy) -> Plan | None:
     plans = []
     for repeats_more in _REPEATS if noise else _REPEATS[:1]:
         left = variance - noise + noise * repeats / (repeats + repeats_more)
-        tells = _tells(remedy, gap, left, counts) & (more + repeats_more > 0)
+        is_shown, is_equal = _tells(remedy, gap, left, counts)
+        tells = (is_shown | is_equal) & (more + repeats_more > 0)
         if tells.any():
-            units_more = int(more[int(np.argmax(tells))])
+            place = int(np.argmax(tells))
+            units_more = int(more[place])
             trials = (unit_count + units_more) * cells_of_unit * (repeats + repeats_more)
             seconds = (trials - len(cells) * repeats) * cell_s
-            plans.append(Plan(units_more, repeats_more, seconds))
+            shows_equal = bool(is_equal[place] and not is_shown[place])
+            plans.append(Plan(units_more, repeats_more, seconds, shows_equal))
     return min(plans, key=lambda plan: plan.seconds, default=None)
 
 
@@ -108,15 +119,17 @@ def _spread(remedy: Remedy) -> tuple[float, float, float]:
     return float(gaps.mean()), variance, min(variance, float(noise_of_units.mean()))
 
 
-def _tells(remedy: Remedy, gap: float, variance: float, counts: Numbers) -> NDArray[np.bool_]:
-    """Whether so many units of that *variance* tell the *gap* from 0, or from the margin."""
+def _tells(
+    remedy: Remedy, gap: float, variance: float, counts: Numbers
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Whether so many units of that *variance* tell the *gap* from 0; and from the margin."""
     import numpy as np
 
     from scipy.special import stdtrit
 
     scales = np.sqrt(variance / counts)
     quantiles = stdtrit(np.maximum(counts - 1, 1), 1 - remedy.error) + POWER_QUANTILE
-    is_shown = abs(gap) >= quantiles * scales
-    is_equal = remedy.margin - abs(gap) >= quantiles * scales
-    tells: NDArray[np.bool_] = (is_shown | is_equal) & (counts >= FEWEST_UNITS)
-    return tells
+    is_enough = counts >= FEWEST_UNITS
+    is_shown: NDArray[np.bool_] = (abs(gap) >= quantiles * scales) & is_enough
+    is_equal: NDArray[np.bool_] = (remedy.margin - abs(gap) >= quantiles * scales) & is_enough
+    return is_shown, is_equal

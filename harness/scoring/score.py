@@ -15,7 +15,7 @@ from itertools import chain, product
 from statistics import fmean
 
 from harness.base.records.prediction import Prediction
-from harness.base.records.question import BEST, Answer, Asked, Question
+from harness.base.records.question import BEST, Answer, Asked, Question, Scope
 from harness.base.records.score import (
     COMPARED,
     Comparison,
@@ -35,7 +35,7 @@ from harness.scoring.answers import Scored, answer
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.controls import controls
 from harness.scoring.metrics import METRICS
-from harness.scoring.metrics.errors import relative_error, signed_error
+from harness.scoring.metrics.errors import mean_error, relative_error, signed_error
 from harness.scoring.tallies import (
     PlannedTrial,
     as_planned,
@@ -114,7 +114,7 @@ def score(
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
-        summaries=tuple(summarise(scores, scorable, trials)),
+        summaries=tuple(summarise(scores, scorable, trials, asks.scope)),
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, scorable)),
@@ -287,8 +287,13 @@ def summarise(
     scores: Sequence[Score],
     predictions: Sequence[Prediction],
     trials: Mapping[str, Sequence[Measurement]],
+    scope: Scope = "jobs",
 ) -> Iterator[Summary]:
-    """Yield all metrics of each model, quantity and speed: of each workload, and of all."""
+    """
+    Yield all metrics of each model, quantity and speed: of each workload, and of all.
+
+    The interval of a mean error is for the *scope* that is asked about.
+    """
     workloads = {cell: (repeats[0].workload, ALL_WORKLOADS) for cell, repeats in trials.items()}
     unanswered = Counter[tuple[str, str]]()
     for prediction in predictions:
@@ -300,6 +305,8 @@ def summarise(
             groups[row.model, workload, row.quantity, row.speed].append(row)
     for (model, workload, quantity, speed), rows in groups.items():
         values = {name: metric.compute(rows) for name, metric in METRICS.items()}
+        if scope == "inputs":
+            values["mape"] = mean_error(rows, scope)
         yield Summary(
             model=model,
             workload=workload,

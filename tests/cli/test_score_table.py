@@ -3,6 +3,9 @@ Tests for `harness score TABLE.csv`.
 """
 
 import json
+import shlex
+
+from pathlib import Path
 
 import pytest
 
@@ -98,3 +101,43 @@ def test_a_table_that_is_too_large_is_refused(score, monkeypatch):
 
     assert status != 0
     assert f"it has {len(TABLE)} bytes, of 10 that are read" in err
+
+
+def test_the_page_shows_what_is_printed(score):
+    """
+    docs/own-numbers.md: its table, typed with its question.
+    """
+    page = (Path(__file__).parents[2] / "docs/own-numbers.md").read_text()
+    table = page.split("```csv\n")[1].split("```")[0]
+    command, shown = page.split("```console\n$ ")[1].split("```")[0].split("\n", 1)
+    _, out, _ = score(*shlex.split(command)[3:], text=table)
+
+    lines = [line.rstrip() for line in out.strip("\n").split("\n")]
+    assert lines == shown.rstrip("\n").split("\n")
+
+
+def test_what_is_decided_is_not_said_to_be_open(score):
+    """
+    The first of an asked pair is farther: no more cells are needed for that.
+    """
+    _, out, _ = score("--question", "{nearer: [bad, good]}")
+
+    assert "it is farther than good" in out
+    assert "would show" not in out
+
+
+def test_models_that_choose_alike_are_both_named(score):
+    """
+    None wins by its name.
+    """
+    rows = "".join(
+        f"c{n},{repeat},{10 * n + repeat},{10 * n},{11 * n},in{n // 3}\n"
+        for n in range(1, 7)
+        for repeat in (0, 1)
+    )
+    _, out, _ = score(
+        "--question", "{choice: 1}", text=f"cell,repeat,measured,good,bad,input\n{rows}"
+    )
+
+    assert "bad and good choose equally well: their first choice takes 0.0 % longer" in out
+    assert "others lose" not in out

@@ -126,7 +126,7 @@ class TestTyped:
 
     @pytest.mark.parametrize(
         ("text", "what"),
-        [("{nearer: [prophet, gone]}", "the run has no predictions of 'gone'"),
+        [("{nearer: [prophet, gone]}", "there are no predictions of 'gone'"),
          ("{claims: ptc}", "nothing is known of the paper 'ptc'"),
          ("{nearer: [prophet]}", "compares one model with none"),
          ("{how_far: best, anyway: true}", "anyway is about a design, and this was measured"),

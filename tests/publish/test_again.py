@@ -53,8 +53,8 @@ QUESTIONS = {
     "{how_far: whatif}": "whatif is off by ",
     "{nearer: [scaling, whatif]}": "Yes: scaling is off by ",
     "{nearer: [whatif, whatif-mr2, scaling]}": "No: whatif is off by ",
-    "{choice: 1}": "scaling chooses best: its first choice takes ",
-    "{choice: 3}": "scaling chooses best: the best of its first 3 choices takes ",
+    "{choice: 1}": "scaling, whatif and whatif-mr2 choose equally well: their first choice takes ",
+    "{choice: 3}": "scaling, whatif and whatif-mr2 choose equally well: the best of their ",
     "{how_far: best, scope: inputs}": "Of 3 models ",
     "{how_far: best, extrapolate: true}": "Of 3 models ",
     "{moved_since: 20260101T000000Z-0000}": "It cannot be told: what has moved since another run ",
@@ -273,15 +273,15 @@ class TestAgain:
             ),
             (
                 "recorded={how_far: whatifs}",
-                ("the run has no predictions of 'whatifs'", "whatif"),
+                ("there are no predictions of 'whatifs'", "whatif"),
             ),
             (
                 "recorded={nearer: [whatif, prophet]}",
-                ("the run has no predictions of 'prophet'", "whatif"),
+                ("there are no predictions of 'prophet'", "whatif"),
             ),
             (
                 "recorded={claims: prophet}",
-                ("the run has no predictions of 'prophet'", "whatif"),
+                ("there are no predictions of 'prophet'", "whatif"),
             ),
             (
                 "recorded={claims: nobody}",

@@ -290,7 +290,7 @@ class TestMeasure:
         run, _ = session(overrides=UNTIL_DECIDED).measure()
 
         ended = run.read_manifest().repeats_ended
-        assert ended.startswith("no repeat tells: fewer than 6 cells tell nothing")
+        assert ended.startswith("no repeat tells: from 6 cells on it can be tested")
 
     def test_adds_none_where_no_model_can_be_compared(self, session):
         """
@@ -1225,7 +1225,9 @@ class TestQuestion:
         """
         Before anything is started, with what would do.
         """
-        with pytest.raises(SpecError, match=r"cannot be decided: 1 cell .* with 8 cells") as caught:
+        with pytest.raises(
+            SpecError, match=r"cannot be decided, .* 80 are needed: 1 cell .*8 cells: 80"
+        ) as caught:
             session(overrides=NEARER).measure()
 
         assert "--anyway" in caught.value.fix

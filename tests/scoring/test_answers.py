@@ -583,16 +583,17 @@ class TestChoice:
         assert found.startswith("z chooses best")
         assert found.endswith("; others lose: b 2.5 %, c 10.0 %, a 25.0 %, d 25.0 %.")
 
-    def test_of_equal_losses_the_first_by_name_is_best(self):
+    def test_who_loses_as_much_chooses_equally_well(self):
         """
-        Whatever their errors are.
+        Whatever their errors are: both are named, and none is the answer.
         """
         found = answered(
             Question(choice=1), self.rows("b", self.TIMES), self.rows("a", [1, 2, 3, 1, 2, 3])
         )
 
-        assert found.model == "a"
-        assert found.sentence.endswith("; others lose: b 0.0 %.")
+        assert (found.model, found.outcome) == ("a", "cannot tell")
+        assert found.sentence.startswith("a and b choose equally well: their first choice takes ")
+        assert "others lose" not in found.sentence
 
     def test_settings_that_are_predicted_alike_are_tried_slowest_first(self):
         """

@@ -114,7 +114,7 @@ class TestVerdicts:
         assert (pair.verdict, pair.better) == ("undecided", "a")
         assert pair.chance > 0.05
         assert pair.low < 0 < pair.high
-        assert pair.reason.endswith(" more cells would tell (285 min of jobs)")
+        assert pair.reason.endswith(" more cells would show that one is nearer (285 min of jobs)")
 
     @pytest.mark.parametrize("floor", [None, 0.0, 0.2])
     def test_the_noise_need_not_be_known(self, floor):
@@ -242,9 +242,9 @@ class TestVerdicts:
 class TestFewUnits:
     @pytest.mark.parametrize(
         ("cells", "reason"),
-        [(5, "fewer than 6 cells tell nothing: 1 more cell"),
-         (4, "fewer than 6 cells tell nothing: 2 more cells"),
-         (1, "fewer than 6 cells tell nothing: 5 more cells")],
+        [(5, "from 6 cells on it can be tested: 1 more cell"),
+         (4, "from 6 cells on it can be tested: 2 more cells"),
+         (1, "from 6 cells on it can be tested: 5 more cells")],
     )  # fmt: skip
     def test_tell_nothing(self, cells, reason):
         """
@@ -271,7 +271,7 @@ class TestFewUnits:
         (pair,) = asked(rows("a", NEAR[:5]), rows("b", FAR[:5]))
 
         assert (pair.verdict, pair.chance) == ("undecided", None)
-        assert pair.reason == "fewer than 6 cells tell nothing: 1 more cell"
+        assert pair.reason == "from 6 cells on it can be tested: 1 more cell"
 
 
 class TestSame:
@@ -448,9 +448,9 @@ class TestScope:
         )  # fmt: skip
 
         assert (pair.verdict, pair.chance) == ("undecided", None)
-        assert pair.reason == "fewer than 6 inputs tell nothing: 1 more input"
+        assert pair.reason == "from 6 inputs on it can be tested: 1 more input"
         one = asked(rows("a", [1.05] * 4, inputs="aaaa"), rows("b", [1.4] * 4), scope="inputs")
-        assert one[0].reason == "fewer than 6 inputs tell nothing: 5 more inputs"
+        assert one[0].reason == "from 6 inputs on it can be tested: 5 more inputs"
 
     def test_an_input_that_is_not_known_is_one_of_its_own(self):
         """

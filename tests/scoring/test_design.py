@@ -4,17 +4,21 @@ Tests for `harness.scoring.design`: what a design decides, before anything is me
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
 from harness.base.records.score import Measurement, ScoreBook
+from harness.base.stats.flips import flip_tests
 from harness.scoring import score
+from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.design import (
     TYPICAL,
     Design,
     decide,
     decision_sentence,
+    family_limit,
     pair_count,
     spread_of,
     told_gap,
@@ -75,7 +79,7 @@ class TestDecide:
         """
         Of 24 cells: 1.7 + 0.86 standard errors, at 5 % to one side and in four cases of five.
         """
-        assert told_gap(24, TYPICAL, 0.05) == pytest.approx(
+        assert told_gap(24, 1, TYPICAL, is_asked=True) == pytest.approx(
             (1.714 + 0.86) / 24**0.5 * TYPICAL.gap, rel=0.1
         )
 
@@ -85,7 +89,9 @@ class TestDecide:
         """
         wide = replace(TYPICAL, gap=2 * TYPICAL.gap)
 
-        assert told_gap(12, wide, 0.05) == pytest.approx(2 * told_gap(12, TYPICAL, 0.05))
+        assert told_gap(12, 1, wide, is_asked=True) == pytest.approx(
+            2 * told_gap(12, 1, TYPICAL, is_asked=True)
+        )
 
     def test_noise_hides_perfection_and_repeats_show_it(self):
         """
@@ -99,15 +105,36 @@ class TestDecide:
 
     def test_what_is_explored_takes_more(self):
         """
-        All pairs to both sides: eight cells tell none of 28.
+        All pairs to both sides; what a pair tells that is asked alone is said beside it.
         """
         found = decide(design(8, pairs=28), TYPICAL, EXPLORED)
 
-        assert (found.gap, found.perfect) == (None, 0.0)
+        assert found.gap > 1.5 * found.gap_alone
+        assert found.perfect < 0.2
+        assert found.perfect_alone > 0.8
         assert found.enough > 12
         sentence = decision_sentence(found)
-        assert sentence.startswith("8 cells are too few for 28 pairs of models: no gap is told")
-        assert f"with {found.enough} cells in four of five" in sentence
+        assert sentence.startswith("8 cells tell apart of 28 pairs of models that are tested")
+        assert f"of 100 cases ({found.enough} cells: 80)" in sentence
+        assert "a pair that is asked alone (nearer: [A, B]) is told from 9 points on" in sentence
+
+    @pytest.mark.parametrize(("units", "rivals"), [(8, 3), (24, 3), (12, 6)])
+    def test_the_limit_of_a_family_is_that_of_its_test(self, units, rivals):
+        """
+        Equal models, whose errors are drawn: the first is called nearer in one case of twenty.
+        """
+        names = [f"{number:03}" for number in range(units)]
+        generator = np.random.default_rng(units)
+        limit = family_limit(units, rivals, is_asked=True)
+        found = told = 0
+        for _ in range(200):
+            errors = generator.standard_normal((1 + rivals, units))
+            gaps = errors[0] - errors[1:]
+            tests = flip_tests(gaps, names, side="first", error=FAMILY_ERROR)
+            found += tests.chance.min() <= FAMILY_ERROR
+            told += (-gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1))).max() >= limit
+        assert abs(told - found) <= 8
+        assert told <= 20
 
     def test_says_what_it_rests_on(self):
         """
@@ -116,8 +143,8 @@ class TestDecide:
         sentence = decision_sentence(decide(design(8), TYPICAL, ASKED))
 
         assert sentence.startswith(
-            "8 cells tell two models apart whose mean errors differ by 9 points, in four of five"
-            " cases; 16 would do for "
+            "8 cells tell apart two models whose mean errors differ by 9 points, in four of five"
+            " cases; 16 cells tell gaps of "
         )
         assert "typical of the published grids" in sentence
         assert "told from one that errs as published models do in 9" in sentence

@@ -281,7 +281,8 @@ class TestText:
         plan = cheapest_plan(pair)
 
         assert remedy_text(pair) == (
-            f"{plan.units} more cells would tell ({round(plan.units * 200 / 60)} min of jobs)"
+            f"{plan.units} more cells would show that one is nearer"
+            f" ({round(plan.units * 200 / 60)} min of jobs)"
         )
 
     def test_one_more_is_singular_and_takes_a_minute_at_least(self):
@@ -290,7 +291,7 @@ class TestText:
         """
         pair = of_gaps(*[-0.2] * 5, -0.21, noun="input", measured_s=1.0)
 
-        assert remedy_text(pair) == "1 more input would tell (1 min of jobs)"
+        assert remedy_text(pair) == "1 more input would show that one is nearer (1 min of jobs)"
 
     def test_repeats_are_of_each_cell(self):
         """
@@ -301,11 +302,24 @@ class TestText:
             for pair in ((14, 0.0567, 3), (40, 0.03167, 6), (6, 0.03))
         )
 
-        assert alone == "1 more repeat of each cell would tell (23 min of jobs)"
-        assert several == "2 more repeats of each cell would tell (133 min of jobs)"
-        assert beside == (
-            "40 more cells with 1 more repeat of each cell would tell (210 min of jobs)"
+        assert alone == "1 more repeat of each cell would show that one is nearer (23 min of jobs)"
+        assert several == (
+            "2 more repeats of each cell would show that one is nearer (133 min of jobs)"
         )
+        assert beside == (
+            "40 more cells with 1 more repeat of each cell would show that one is nearer"
+            " (210 min of jobs)"
+        )
+
+    def test_what_it_shows_may_be_that_both_are_equal(self):
+        """
+        Their errors hardly differ, and hardly vary.
+        """
+        pair = of_gaps(-0.001, 0.001, -0.014, 0.013, 0.008, -0.009, 0.0, 0.001, noun="cell")
+        plan = cheapest_plan(pair)
+
+        assert plan.shows_equal
+        assert " would show that they are equal, within 2 points (" in remedy_text(pair)
 
     def test_nothing_would(self):
         """
@@ -314,7 +328,7 @@ class TestText:
         pair = of_gaps(-0.3, 0.3, -0.3, 0.3, 0.08, -0.02, noun="input")
 
         assert cheapest_plan(pair) is None
-        assert remedy_text(pair) == f"not even {MOST_MORE} more inputs would tell"
+        assert remedy_text(pair) == f"not even {MOST_MORE} more inputs would tell which is nearer"
         assert MOST_MORE == 200
 
     def test_200_more_are_tried(self):

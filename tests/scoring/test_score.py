@@ -484,7 +484,7 @@ class TestAnswer:
         score_book = score(answers, trials, question=question)
 
         assert score_book.answer.outcome == "cannot tell"
-        assert score_book.asked()[0].reason == "fewer than 6 inputs tell nothing: 5 more inputs"
+        assert score_book.asked()[0].reason == "from 6 inputs on it can be tested: 5 more inputs"
         assert score_book.control("perfect").nearer == {}
 
     def test_who_asks_about_extrapolation_asks_about_cells_outside(self):

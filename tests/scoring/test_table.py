@@ -107,7 +107,7 @@ class TestAnswers:
 
         (pair,) = [pair for pair in book.comparisons if pair.speed == "raw"]
         assert (pair.verdict, pair.chance) == ("undecided", None)
-        assert pair.reason == "fewer than 6 cells tell nothing: 5 more cells"
+        assert pair.reason == "from 6 cells on it can be tested: 5 more cells"
 
 
 class TestAsks:

@@ -112,13 +112,21 @@ def jackknife_interval(value: float, replicates: Numbers) -> tuple[float, float]
     return value - half, value + half
 
 
+def unit_count(values: Sequence[float], inputs: Sequence[str] = ()) -> int:
+    """Number of units of *values*: cells, or *inputs*; one that is not known is its cell's own."""
+    if not inputs:
+        return len(values)
+    return len({name or place for place, name in enumerate(inputs)})
+
+
 def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[float, float]:
     """
     Interval (low, high) at 95 % of the mean of the population of *values*.
 
-    Of fewer than six cells it is their range: smallest and largest value.  Errors are skew, more
-    near 0 than far from it: Hall's transformation of Student's t (1992) moves both ends to where
-    the long tail is.
+    Units are the cells, or the *inputs* of the cells, where these are given.  Of fewer than six
+    units it is the range of the cells: smallest and largest value.  Errors are skew, more near 0
+    than far from it: Hall's transformation of Student's t (1992) moves both ends to where the long
+    tail is.
     """
     import numpy as np
 
@@ -127,7 +135,7 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     # In one order, so that sums are the same whatever the order of the cells.
     cells = sorted(zip(values, inputs or [""] * len(values), strict=True))
     sample = np.asarray([value for value, _ in cells], dtype=float)
-    if sample.size < FEWEST_CELLS:
+    if unit_count(values, inputs) < FEWEST_CELLS:
         return float(sample.min()), float(sample.max())
     kept = kept_cells([name for _, name in cells])
     replicates = kept @ sample / kept.sum(axis=1)

@@ -36,7 +36,9 @@ _TEXT = """\
 # {keys}A list of values is an axis of the grid.
 schema: 1
 name: {name}
-question: Which model tells the times of {workload.name} jobs of six sizes from jobs of two others?
+# A text asks how far the best model is off. Of two models six cells may decide which one is
+# nearer, of all pairs hardly: {{title: Is Prophet nearer?, nearer: [prophet, scaling]}}
+question: How far off are models that learnt from {workload.name} jobs of two sizes, on six others?
 cluster:
   provider: {provider}   # harness list providers
   workers: {workers}{hosts}

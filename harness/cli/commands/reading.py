@@ -290,7 +290,7 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
             yield f"{stage}: {count(len(differs), 'value')} {verb}"
         elif compared:
             verb = by_number(len(compared), "differs", "differ")
-            yield f"{stage}: equal to 1e-9 ({count(len(compared), 'value')} {verb} beyond it)"
+            yield f"{stage}: equal to 1e-9; {count(len(compared), 'value')} {verb} in later digits"
         else:
             yield f"{stage}: equal"
     if all_differing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 
@@ -156,7 +157,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     facts.pop("brief")
     missing = facts["planned"] - facts["done"] - facts["failed"]
     facts |= {
-        "question": experiment.title,
+        "question": _answered_question(run) or experiment.title,
         "answer": _verdict(run),
         "state": ("finished" if run.finished else "not finished")
         + f", {count(missing, 'trial')} missing",
@@ -255,8 +256,8 @@ def describe(run: Run) -> dict[str, Any]:
         cpu = f"{machine.get('cores', '?')} x {machine.get('cpu', 'unknown')}"
         models = len(manifest.experiment.get("predict", {}).get("models", ()))
         failed = len(records) - done
-        verdict, brief = _verdicts(run)
-        brief += f" of {count(models, 'model')}" + f"; {failed} failed" * bool(failed)
+        verdict, brief = _verdicts(run, models)
+        brief += f"; {failed} failed" * bool(failed)
         facts |= {
             "experiment": manifest.experiment.get("name", facts["experiment"]),
             "when": f"{created:%Y-%m-%d %H:%M}Z",
@@ -296,31 +297,41 @@ def _text(value: Any) -> str:
 
 def _verdict(run: Run) -> str:
     """The answer, as the scores have it; else how far the run has come."""
-    return _verdicts(run)[0]
+    return _verdicts(run, 0)[0]
 
 
-def _verdicts(run: Run) -> tuple[str, str]:
+def _answered_question(run: Run) -> str:
+    """The question in words that the scores of *run* answer; nothing where they answer none."""
+    if not run.is_scored:
+        return ""
+    found = run.read_scores().answer
+    return "" if found is None else found.question.title
+
+
+def _verdicts(run: Run, model_count: int) -> tuple[str, str]:
     """
-    The answer, and its first clause; else how far the run has come.
+    The answer, and its first clauses; else how far the run has come.
 
-    Older scores have no answer, but which models are nearest, with all names and in brief.
+    Older scores have no answer, but which of so many models are nearest: with all names, in brief.
     """
     from harness.core.reports.answer import answer_sentence
 
     if not run.is_scored:
         state = "not scored" if run.seal.exists() else "not predicted"
-        return state, f"{state},"
+        return state, f"{state}, of {count(model_count, 'model')}"
     score_book = run.read_scores()
     if score_book.answer is not None:
         sentence = answer_sentence(score_book.answer)
-        return sentence, sentence.partition("; ")[0]
+        # A perfect model, and what others lose, stand in `harness show`.
+        return sentence, re.split("; a perfect model|; others lose", sentence)[0].rstrip(".")
     ranking = score_book.ranking("raw")
     if ranking is None or not ranking.models:
-        return "no ranking", "no ranking,"
+        return "no ranking", f"no ranking of {count(model_count, 'model')}"
     if len(ranking.nearest) == 1:
         nearest = f"nearest: {ranking.nearest[0]}"
-        return nearest, f"{nearest},"
-    return f"undecided: {', '.join(ranking.nearest)}", f"undecided among {len(ranking.nearest)}"
+        return nearest, f"{nearest}, of {count(model_count, 'model')}"
+    tied = f"undecided among {len(ranking.nearest)} of {count(model_count, 'model')}"
+    return f"undecided: {', '.join(ranking.nearest)}", tied
 
 
 def _size_bytes(folder: Path) -> int:

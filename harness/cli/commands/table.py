@@ -59,6 +59,7 @@ def shown_table(scores: ScoreBook) -> Iterator[Part]:
     yield answer_sentence(scores.answer)
     yield Rows(("model", "mean relative error", "worst"), [*ranked_models(scores, ranking)])
     yield from left_out(ranking)
+    yield from asked_gaps(scores)
     yield from floor_sentences(scores)
     if scores.control("perfect") is None:
         yield "No noise shows, and so no floor: cells were measured once, or repeats do not differ."
@@ -73,10 +74,12 @@ def ranked_models(scores: ScoreBook, ranking: Ranking) -> Iterator[tuple[str, st
 
     by_model = raw_job_scores(scores.scores)
     answered = [by_model[model].keys() for model in ranking.models]
+    by_inputs = scores.answer is not None and scores.answer.question.scope == "inputs"
     cells = sorted(set(answered[0]).intersection(*answered[1:]))
     for model, error in zip(ranking.models, ranking.errors, strict=True):
         errors = [by_model[model][cell].relative_error for cell in cells]
-        low, high = mean_interval(errors)
+        inputs = [by_model[model][cell].input for cell in cells] if by_inputs else ()
+        low, high = mean_interval(errors, inputs)
         interval = share_with_interval(error, max(0.0, low), high)
         yield model, interval, percent(max(errors))
 
@@ -92,10 +95,23 @@ def left_out(ranking: Ranking) -> Iterator[Note]:
         yield Note(f"{model} is not ranked: {why}")
 
 
+def asked_gaps(scores: ScoreBook) -> Iterator[str]:
+    """By how many points the mean errors of each asked pair differ, and the ends of that."""
+    for pair in scores.asked():
+        low, high = (
+            f"{100 * end:+.1f}" if end is not None else "no end" for end in (pair.low, pair.high)
+        )
+        tested = "as tested" if pair.chance is not None else "cells"
+        text = f"{pair.better} less {pair.worse}: {100 * pair.difference:+.1f} points"
+        yield f"{text} ({tested}: {low} to {high})."
+
+
 def open_pairs(scores: ScoreBook, ranking: Ranking) -> Iterator[str]:
     """What would decide between two models: of the question, or the one that errs least."""
+    from harness.scoring.answers import is_open
+
     best = ranking.models[0]
     pairs = scores.asked() or [pair for pair in scores.comparisons if pair.better == best]
     for pair in pairs:
-        if (pair.speed, pair.verdict) == ("raw", "undecided"):
+        if pair.speed == "raw" and is_open(pair):
             yield f"Between {pair.better} and {pair.worse}: {pair.reason}."

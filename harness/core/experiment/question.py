@@ -24,7 +24,10 @@ def read_question(
 
     `SpecError` says what is wrong with it.
     """
-    document = Document(f"question: {text}\n", WHERE)
+    try:
+        document = Document(f"question: {text}\n", WHERE)
+    except SpecError as error:
+        raise SpecError(error.what, where=WHERE, fix=_EXAMPLE) from None
     try:
         asked = AskedQuestion.model_validate(
             document.data["question"], context={}, by_alias=True, by_name=False
@@ -42,7 +45,7 @@ def read_question(
         raise SpecError(what, where=WHERE, fix=did_you_mean(asked.claims, list(papers)))
     for model in (*asked.models, *papers.get(asked.claims, ())):
         if model not in models:
-            what = f"the run has no predictions of '{excerpt(model)}'"
+            what = f"there are no predictions of '{excerpt(model)}'"
             raise SpecError(what, where=WHERE, fix=did_you_mean(model, list(models)))
     return asked
 

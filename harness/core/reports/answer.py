@@ -29,6 +29,7 @@ from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
 from harness.base.text import excerpt
 from harness.core.reports.data import ReportData
+from harness.scoring.answers import is_open
 
 # What stands before an answer, by when its question was asked.
 ASKED: dict[Asked, str] = {
@@ -241,11 +242,11 @@ def undecided_pairs(results: ReportData, ranking: Ranking) -> list[str]:
     undecided = [
         f"Between {pair.better} and {pair.worse}: {pair.reason}."
         for pair in asked or first_pairs(results, ranking).values()
-        if pair.verdict == "undecided"
+        if is_open(pair)
     ]
     named = undecided[:_MOST_NAMED]
     if hidden := len(undecided) - len(named):
-        named.append(f"{count(hidden, 'more pair')}: below, under Models compared.")
+        named.append(f"{count(hidden, 'more pair')}: in the report, under Models compared.")
     return named
 
 

@@ -14,6 +14,7 @@ from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.store import Store
 from harness.scoring.design import (
+    POWER,
     TYPICAL,
     Decision,
     Design,
@@ -89,7 +90,9 @@ def decision_document(found: Decision) -> dict[str, Any]:
         "pairs": found.design.pairs,
         "gap": found.gap,
         "gap_of_twice": found.gap_of_twice,
+        "gap_alone": found.gap_alone,
         "perfect": found.perfect,
+        "perfect_alone": found.perfect_alone,
         "enough": found.enough,
         "spread": found.spread.origin,
     }
@@ -100,7 +103,9 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     question = experiment.question
     if found is None or not question.nearer or question.anyway or found.tells_perfection:
         return
-    what = f"the question cannot be decided: {decision_sentence(found)}"
+    needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"
+    needed += f" {100 * POWER:.0f} are needed"
+    what = f"the question cannot be decided, {needed}: {decision_sentence(found)}"
     more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
-    fix = f"give {more}, or ask --anyway: the answer then counts as explored"
+    fix = f"give {more}, or harness run --anyway: the answer then counts as explored"
     raise SpecError(what, where=source, fix=fix)

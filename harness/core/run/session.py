@@ -166,7 +166,8 @@ class Session:
         try:
             require_decisive(self.experiment, found, self.source)
         except SpecError as error:
-            self.console.say(f"warning: harness run refuses this: {error.what} (fix: {error.fix})")
+            why = error.what.partition(": ")[0]
+            self.console.say(f"warning: harness run refuses this: {why} (fix: {error.fix})")
         return {**self._plan(), "decides": decision_document(found)}
 
     def _plan(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from statistics import fmean, median
 
 from harness.base.errors import ModelError
+from harness.base.records.question import Scope
 from harness.base.records.score import MetricValue, Score
 
 LARGEST = 1e100  # seconds: sums and products of a few of them are still finite
@@ -55,12 +56,18 @@ def i_accu(actual_s: float, model_s: float, whatif_s: float) -> dict[str, float]
     }
 
 
-def mean_error(scores: Sequence[Score]) -> MetricValue:
-    """Mean relative error over the cells (MAPE), with its 95 % interval (range below six cells)."""
+def mean_error(scores: Sequence[Score], scope: Scope = "jobs") -> MetricValue:
+    """
+    Mean relative error over the cells (MAPE), with its 95 % interval.
+
+    Units are the cells, or of the *scope* of inputs these; below six units it is the range of the
+    cells.
+    """
     from harness.base.stats.resampling import mean_interval
 
     errors = [score.relative_error for score in scores]
-    low, high = mean_interval(errors)
+    inputs = [score.input for score in scores] if scope == "inputs" else []
+    low, high = mean_interval(errors, inputs)
     return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 
