@@ -303,10 +303,16 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
 
 def answer_choice(question: Question, scored: Scored) -> Answer:
     """Which model chooses best among the settings of each input, with its first choices tried."""
-    groups = settings_by_input(scored)
+    groups = [
+        group
+        for group in settings_by_input(scored)
+        if len(next(iter(group.values()))) > question.choice
+    ]
     models = scored.ranking.models
     if not groups or not models:
         why = "no input has two settings that all models answer"
+        if question.choice > 1:
+            why = f"no input has more than {question.choice} settings that all models answer"
         return no_answer(question, scored.asked, why)
     regrets = {
         model: [regret(group, model, question.choice) for group in groups] for model in models

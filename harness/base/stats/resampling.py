@@ -142,11 +142,15 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     mean = float(sample.mean())
     influences = replicates.mean() - replicates
     units = len(kept)
-    if not (variance := float((influences**2).mean())):
+    # As shares of the largest, so that no power of them is too large or too small for a number.
+    largest = float(np.abs(influences).max())
+    if not largest:
         return mean, mean
-    bend = float((influences**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
+    shares = influences / largest
+    variance = float((shares**2).mean())
+    bend = float((shares**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
     student = stdtrit(units - 1, (1 + LEVEL) / 2)
-    spread = ((units - 1) * variance) ** 0.5
+    spread = ((units - 1) * variance) ** 0.5 * largest
     low, high = (
         float(mean - spread * (np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend)
         for end in (student, -student)
