@@ -50,6 +50,16 @@ def test_several_groups(design):
     assert groups(wide) == [(0, k), (3, k + 1)]
 
 
+def test_pairs_that_are_linked_weakly_are_one_group():
+    """
+    Four mixtures of two columns: two and two are much alike, and all four hang together.
+    """
+    first, second = np.random.default_rng(1).uniform(0, 1, size=(2, 40))
+    design = np.column_stack([first, first + 0.3 * second, second, second + 0.3 * first])
+
+    assert groups(design) == [(0, 1, 2, 3)]
+
+
 @given(designs(columns=(3, 4)), SEEDS)
 def test_practically_the_same(design, seed):
     """
