@@ -16,6 +16,7 @@ from harness.scoring.design import (
     decide,
     decision_sentence,
     pair_count,
+    points,
     spread_of,
     told_gap,
 )
@@ -108,6 +109,15 @@ class TestDecide:
         sentence = decision_sentence(found)
         assert sentence.startswith("8 cells are too few for 28 pairs of models: no gap is told")
         assert f"with {found.enough} cells in four of five" in sentence
+
+    @pytest.mark.parametrize(
+        ("share", "shown"), [(0.034, "3.4"), (0.0499, "5.0"), (0.05, "5"), (0.123, "12")]
+    )
+    def test_small_gaps_have_a_decimal(self, share, shown):
+        """
+        Below five points.
+        """
+        assert points(share) == shown
 
     def test_says_what_it_rests_on(self):
         """
