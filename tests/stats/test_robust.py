@@ -147,8 +147,9 @@ class TestErrors:
 
     def test_of_one_coefficient_by_hand(self):
         """
-        Huber's sandwich: the root of the sum of psi^2 x n / (n - 1) over the sum of psi', where the
-        scale is the median residual without the smallest, and 4.685 scales off nothing counts.
+        Tukey's psi adds up to 0, and the error is Huber's sandwich: the root of the sum of psi^2 x
+        n / (n - 1) over the sum of psi'.  The scale is the median residual without the smallest;
+        what lies 4.685 scales off does not count.
         """
         target = np.array([9.0, 10.0, 10.5, 11.0, 10.0, 12.0, 14.0, 30.0])
         fit = nnls_robust(np.ones((8, 1)), target)
@@ -157,6 +158,7 @@ class TestErrors:
         scale = np.median(np.sort(np.abs(residuals))[1:]) / 0.67449
         square = np.minimum(1, (residuals / (4.685 * scale)) ** 2)
         psi = residuals * (1 - square) ** 2
+        assert psi.sum() == pytest.approx(0, abs=1e-4)
         slopes = np.where(square < 1, (1 - square) * (1 - 5 * square), 0)
         expected = np.sqrt((psi**2).sum() * 8 / 7) / slopes.sum()
         assert fit.error(np.ones(1)) == pytest.approx(expected, rel=1e-4)
@@ -184,3 +186,12 @@ class TestErrors:
         fit = nnls_robust(np.eye(2), np.array([1.0, 2.0]))
 
         assert fit.error(np.array([1.0, 0.0])) == float("inf")
+
+    def test_one_row_to_spare_is_enough(self):
+        """
+        For an error that is a number; of no coefficient at all there is none.
+        """
+        fit = nnls_robust(np.ones((2, 1)), np.array([1.0, 1.2]))
+
+        assert 0 < fit.error(np.ones(1)) < 1
+        assert fit.error(np.zeros(1)) == 0
