@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from harness.base.errors import ModelError
 from harness.base.records.score import Score
-from harness.base.stats.resampling import jackknife_interval
+from harness.base.stats.resampling import jackknife_interval, mean_interval
 from harness.scoring import METRICS, i_accu, relative_error, signed_error
 from harness.scoring.metrics.calibration import calibration
 
@@ -448,7 +448,28 @@ class TestLines:
             errors.append(abs(intercept + slope * x - y) / y)
 
         assert errors[-1] == pytest.approx(0.5)
-        assert values(scored(pairs))["recalibrated_error"].value == pytest.approx(sum(errors) / 6)
+        found = values(scored(pairs))["recalibrated_error"]
+        assert found.value == pytest.approx(sum(errors) / 6)
+        low, high = mean_interval(errors)
+        assert (found.low, found.high) == pytest.approx((max(0.0, low), high))
+
+    @pytest.mark.parametrize("name", ["robust_slope", "robust_intercept_s", "recalibrated_error"])
+    def test_some_lines_are_of_job_times_alone(self, name):
+        """
+        For every phase they would take a while.
+        """
+        jobs = scored(LINE)
+        phases = [row.model_copy(update={"level": "phase"}) for row in jobs]
+
+        assert METRICS[name].compute(jobs) is not None
+        assert METRICS[name].compute(phases) is None
+
+    def test_two_cells_have_no_robust_line(self):
+        """
+        Three have.
+        """
+        assert METRICS["robust_slope"].compute(scored(LINE[:2])) is None
+        assert METRICS["robust_slope"].compute(scored(LINE[:3])) is not None
 
     def test_cells_of_one_input_are_left_out_together(self):
         """
