@@ -125,13 +125,20 @@ class TestAsks:
         with pytest.raises(DataError) as caught:
             read_table(table(), "t.csv").score(question)
         assert caught.value.what.startswith(what)
+        is_of_inputs = what.endswith("inputs")
+        assert caught.value.where == ("t.csv" if is_of_inputs else "--question")
+        assert caught.value.fix == (
+            "add a column input" if is_of_inputs else "ask how_far, nearer or choice"
+        )
 
     def test_models_without_an_answer_are_refused(self):
         """
-        Nothing is said of nothing.
+        Nothing is said of nothing, but what to write.
         """
-        with pytest.raises(DataError, match="no model has an answer"):
+        with pytest.raises(DataError, match="no model has an answer") as caught:
             read_table("cell,repeat,measured,m\na,1,10,\n", "t.csv").score()
+        assert caught.value.where == "t.csv"
+        assert caught.value.fix == "write what they predict into their columns"
 
     @pytest.mark.parametrize("name", ["My Model", "b.2", "=cmd", "best", "a, b"])
     def test_a_model_that_cannot_be_asked_by_name_is_refused(self, name):
