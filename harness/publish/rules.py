@@ -123,7 +123,7 @@ def is_question_sealed(row: Mapping[str, str], sealed: Question | None) -> bool:
         return row["blind"] != "true"
     if asked != ("explored" if sealed.anyway else "sealed"):
         return False
-    columns = question_columns(sealed)
+    columns = dict(question_columns(sealed))
     if sealed.kind == "moved_since" and row["asks"].split(" ")[0] == "moved_since":
         del columns["asks"]  # the earlier run may be called otherwise in a bundle
     return all(row[name] == table_field(value, str) for name, value in columns.items())
@@ -137,10 +137,11 @@ def is_as_sealed(seal: Mapping[str, Any], originals: Mapping[str, str]) -> bool:
     of what was measured, the seal has to be the measured one, byte for byte.
     """
     hashes = {name: originals.get(name, "") for name in seal["sha256"]}
-    measured: dict[str, Any] = {**seal, "sha256": hashes}
-    if measured.get("question", "") is None:  # a rewritten seal of an earlier version
-        del measured["question"]
-    return hashlib.sha256(json_bytes(measured)).hexdigest() == originals.get(SEAL)
+    measured = {**seal, "sha256": hashes}
+    forms = [measured]
+    if measured.get("question", "") is None:  # which seals of earlier versions do not have
+        forms.append({key: value for key, value in measured.items() if key != "question"})
+    return originals.get(SEAL) in [hashlib.sha256(json_bytes(form)).hexdigest() for form in forms]
 
 
 def _some(names: list[str]) -> str:

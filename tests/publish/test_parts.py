@@ -642,8 +642,13 @@ class TestAnswers:
             " over 2 inputs with 4 settings, at worst 0.0 %; others lose: b 66.7 %."
         )
         assert self.choices("choice 2", inputs, {"b": predicted["b"]}, None) == (
-            "b chooses best: the best of its first 2 choices takes 0.0 % longer than the fastest"
-            " setting, mean over 2 inputs with 4 settings, at worst 0.0 %."
+            "It cannot be told: no input has more than 2 settings that all models answer."
+        )
+        three = {"b": [9.0, 8.0, 7.0], "a": [7.0, 8.0, 9.0], "c": [8.0, 7.0, 9.0]}
+        assert self.choices("choice 2", ["x", "x", "x"], three, None) == (
+            "a and c choose equally well: the best of their first 2 choices takes 0.0 % longer"
+            " than the fastest setting, mean over 1 input with 3 settings, at worst 0.0 %; others"
+            " lose: b 100.0 %."
         )
         one = self.choices("choice 1", ["x", "x", "y"], {"b": [9.0, 8.0, 7.0]})
         assert one == (
@@ -794,7 +799,8 @@ class TestBothPrograms:
                 sentences.add(book.answer.sentence)
                 verdicts |= {(one.family, one.verdict) for one in book.comparisons}
 
-        assert len(sentences) >= 5
+        # Few inputs have more than two settings: of many the answer is that it cannot be told.
+        assert len(sentences) >= (4 if question.choice > 1 else 5)
         assert {("explored", "undecided"), ("explored", "equal")} <= verdicts
         assert scope == "inputs" or ("explored", "nearer") in verdicts
         assert (question.kind == "nearer") == ("asked" in {family for family, _ in verdicts})

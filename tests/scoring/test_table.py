@@ -159,7 +159,8 @@ class TestAsks:
 class TestRefuses:
     @pytest.mark.parametrize(
         ("cell", "what"),
-        [("abc", "measured is 'abc', which is no time above 0"), ("-3", "measured is '-3'"),
+        [("abc", "measured is 'abc', which is no time from 1e-06 to 1e+100 seconds"),
+         ("-3", "measured is '-3'"),
          ("0", "measured is '0'"), ("nan", "measured is 'nan'"), ("inf", "measured is 'inf'"),
          ("1e200", "measured is '1e200'"), ("", "measured is ''"),
          ("1e-300", "measured is '1e-300'"), ("1_0", "measured is '1_0'"),
