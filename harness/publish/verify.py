@@ -535,14 +535,16 @@ def floor_clause(rows: List[Row], error: float) -> str:
 
 
 def beside_others(about: Subject, comparisons: Table) -> str:
-    """From which others the best model cannot be told apart."""
+    """What the best model is beside each of the others."""
     first, *rivals = about.ranked
     verdicts = {rival: pair_of(first, rival, comparisons)["verdict"] for rival in rivals}
+    if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
+        return "It is nearer than each of the others."
     clauses = []
-    for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
+    for verdict in ("nearer", "equal", "undecided"):
         chosen = [rival for rival in rivals if verdicts[rival] == verdict]
-        clauses += [f"{words} {listed(chosen)}"] if chosen else []
-    return f"It {' and '.join(clauses)}." if clauses else "It is nearer than each of the others."
+        clauses += [f"{FATES[verdict]} {listed(chosen)}"] if chosen else []
+    return f"It {'; it '.join(clauses)}."
 
 
 def pair_of(first: str, second: str, comparisons: Table) -> Any:
@@ -625,8 +627,8 @@ def answer_choice(tried: int, about: Subject) -> str:
     inputs = f"{len(groups)} input{'s' if len(groups) != 1 else ''}"
     verb = "chooses best" if len(chosen) == 1 else "choose equally well"
     text = f"{listed(chosen)} {verb}: {choices} takes {share(mean(regrets[best]))} longer than the"
-    text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings, at worst"
-    text += f" {share(max(regrets[best]))}"
+    text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings in all, at"
+    text += f" worst {share(max(regrets[best]))}"
     floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"

@@ -77,7 +77,7 @@ class TestAnswers:
         book = read_table(table(), "t.csv").score()
 
         assert book.answer.sentence.startswith("Of 2 models good errs least: off by 4.5 %")
-        assert book.answer.sentence.endswith("It is nearer than each of the others.")
+        assert book.answer.sentence.endswith("It is nearer than bad.")
         assert book.control("perfect").nearer["bad"] == 1.0
 
     def test_who_is_nearer(self):
