@@ -647,13 +647,14 @@ class TestAnswers:
         three = {"b": [9.0, 8.0, 7.0], "a": [7.0, 8.0, 9.0], "c": [8.0, 7.0, 9.0]}
         assert self.choices("choice 2", ["x", "x", "x"], three, None) == (
             "a and c choose equally well: the best of their first 2 choices takes 0.0 % longer"
-            " than the fastest setting, mean over 1 input with 3 settings in all, at worst 0.0 %; others"
-            " lose: b 100.0 %."
+            " than the fastest setting, mean over 1 input with 3 settings in all, at worst 0.0 %;"
+            " others lose: b 100.0 %."
         )
         one = self.choices("choice 1", ["x", "x", "y"], {"b": [9.0, 8.0, 7.0]})
         assert one == (
             "b chooses best: its first choice takes 100.0 % longer than the fastest setting, mean"
-            " over 1 input with 2 settings in all, at worst 100.0 %; a perfect model would lose 0.0 %."
+            " over 1 input with 2 settings in all, at worst 100.0 %; a perfect model would lose 0.0"
+            " %."
         )
         assert self.choices("choice 1", ["x", "y"], {"b": [9.0, 8.0]}) == (
             "It cannot be told: no input has two settings that all models answer."

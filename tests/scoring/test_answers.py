@@ -555,8 +555,8 @@ class TestChoice:
         assert found.worst == pytest.approx(0.2)
         assert found.sentence == (
             "good chooses best: its first choice takes 10.0 % longer than the fastest setting, mean"
-            " over 2 inputs with 6 settings in all, at worst 20.0 %; a perfect model would lose 0.0 %;"
-            " others lose: bad 50.0 %."
+            " over 2 inputs with 6 settings in all, at worst 20.0 %; a perfect model would lose 0.0"
+            " %; others lose: bad 50.0 %."
         )
 
     def test_several_choices_may_be_tried(self):
@@ -568,8 +568,8 @@ class TestChoice:
         assert (two.error, two.worst) == (0, 0)
         assert two.sentence == (
             "good chooses best: the best of its first 2 choices takes 0.0 % longer than the fastest"
-            " setting, mean over 2 inputs with 6 settings in all, at worst 0.0 %; a perfect model would"
-            " lose 0.0 %."
+            " setting, mean over 2 inputs with 6 settings in all, at worst 0.0 %; a perfect model"
+            " would lose 0.0 %."
         )
 
     def test_others_stand_in_the_order_of_what_they_lose(self):
