@@ -17,6 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.base.errors import SpecError
+from harness.base.records.question import Question
 from harness.base.text import read_json
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.question import read_question, with_question
@@ -30,7 +31,7 @@ from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.publish import crate
 from harness.publish.bundle import Published, move_into_place, refuse_existing, write_rest
-from harness.publish.data import FIX, make_claim, read_table, write_tables
+from harness.publish.data import FIX, make_claim, question_of_row, read_table, write_tables
 from harness.publish.rules import RULES_FILE
 from harness.scoring.claims import models_by_paper
 
@@ -52,7 +53,8 @@ def publish_again(
     """
     Make the bundle *folder* of the runs of *bundle*, scored anew.
 
-    *questions* are texts by the name of the experiment that they are asked of, afterwards.
+    *questions* are texts by the name of the experiment that they are asked of, afterwards.  A run
+    that was asked afterwards before keeps its question, unless there is another one.
     """
     refuse_existing(folder)
     source = opened(bundle)
@@ -71,8 +73,10 @@ def publish_again(
                 shutil.copyfile(source / name, scratch / name)
             if (source / REPLICATIONS).is_dir():  # what was measured again says of which bundle
                 shutil.copytree(source / REPLICATIONS, scratch / REPLICATIONS)
+            asked = asked_before(opener)
             evaluations = [
-                scored_again(path, questions) for path in sorted(folders(scratch / "runs"))
+                scored_again(path, questions, asked.get(path.name))
+                for path in sorted(folders(scratch / "runs"))
             ]
             _require_asked(evaluations, questions)
             write_tables(evaluations, scratch / "data", str)
@@ -103,8 +107,23 @@ def _require_asked(evaluations: Sequence[Evaluation], questions: Mapping[str, st
         raise SpecError(f"the bundle has no experiment '{name}'", where="--question", fix=fix)
 
 
-def scored_again(path: Path, questions: Mapping[str, str]) -> Evaluation:
-    """Score the run at *path*, which is a copy, with its question; the evidence of it anew."""
+def asked_before(bundle: Opener) -> dict[str, Question]:
+    """The questions that were asked of runs of *bundle* afterwards, by the ids of the runs."""
+    return {
+        row["id"]: question_of_row(row)
+        for row in read_table(bundle, "runs")
+        if row.get("asked") == "afterwards"
+    }
+
+
+def scored_again(
+    path: Path, questions: Mapping[str, str], before: Question | None = None
+) -> Evaluation:
+    """
+    Score the run at *path*, which is a copy, with its question; the evidence of it anew.
+
+    Where none is among *questions*, and none was sealed, it is the one that was asked *before*.
+    """
     run = Run(path)
     evaluation = Evaluation.of(run)
     experiment = evaluation.experiment
@@ -112,6 +131,10 @@ def scored_again(path: Path, questions: Mapping[str, str]) -> Evaluation:
         models = experiment.predict.models
         asked = read_question(questions[experiment.name], models, models_by_paper())
         experiment = with_question(experiment, asked)
+        evaluation = replace(evaluation, experiment=experiment)
+    elif before is not None and run.seal.question() is None:
+        title = experiment.question.title
+        experiment = with_question(experiment, before.model_copy(update={"title": title}))
         evaluation = replace(evaluation, experiment=experiment)
     chain = Chain(run.opener)
     lines = (path / CHAIN).read_bytes()

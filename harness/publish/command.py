@@ -218,7 +218,7 @@ def shown_check(checked_rules: Check) -> Iterator[Part]:
         if outcome := checked_rules.named_release.get(answer.rule):
             value += f"; by the release of rules.json, which has other models: {outcome}"
         rows.append((answer.rule, answer.outcome, answer.file, value))
-    title = "The rules of the closed division (docs/rules.md)"
+    title = "The rules of the closed division"
     yield Rows(("rule", "outcome", "file", "value"), rows, title=title)
     yield from (f"label: {label}: {text}" for label, text in checked_rules.labels.items())
     yield from checked_rules.differing

@@ -19,10 +19,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from harness.base.errors import DataError
+from harness.base.errors import DataError, EvidenceError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.base.stats.resampling import FEWEST_CELLS
+from harness.base.text import excerpt
 from harness.core.evaluate.flow import Evaluation
 from harness.core.reports.sections.method import flatten
 from harness.core.run.reproduce import reproduce
@@ -34,6 +35,7 @@ from harness.core.store.sums import REPLICATIONS, SUMS, check_sums
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
 from harness.pseudonyms.names import Pseudonyms
+from harness.publish import verify
 from harness.publish.data import (
     CLAIM,
     FIX,
@@ -147,9 +149,7 @@ def reproduce_bundle(
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
         yield f"data/{name}.csv", list(compare_tables(opener, Opener(folder), name))
-    text = opener.read(bundle / "README.md", FIX).decode(errors="replace")
-    stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
-    stated_lines = stated[1].splitlines() if stated else []
+    stated_lines = stated_claim(opener)
     differing = list[Difference]()
     lines = zip_longest(stated_lines, make_claim(evaluations).lines)
     for number, (old, new) in enumerate(lines, 1):
@@ -159,6 +159,23 @@ def reproduce_bundle(
             place = f"README.md: line {number} of the claim"
             differing.append(Difference("", place, old, new, None))
     yield "README.md: claim", differing
+
+
+def stated_claim(bundle: Opener) -> list[str]:
+    """Lines of the claim of README.md; none where it has none."""
+    text = bundle.read(bundle.root / "README.md", FIX).decode(errors="replace")
+    stated = re.search(CLAIM.format("(.*?)"), text, re.DOTALL)
+    return stated[1].splitlines() if stated else []
+
+
+def verified_claim(bundle: Path) -> list[str]:
+    """The lines of the claim of *bundle*; `EvidenceError`: they do not follow from its tables."""
+    try:
+        verify.check(bundle)
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+        what = f"the claim does not follow from the tables: {excerpt(str(error), 300)}"
+        raise EvidenceError(what, where=str(bundle), fix=FIX) from error
+    return stated_claim(Opener(bundle))
 
 
 def compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
@@ -398,7 +415,8 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         footnote = f"{claim.title}; bundle {opener.sha256(folder / SUMS)[:16]},"
         footnote += f" rules {rules_check.claimed_by or 'of no version'},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
-        sentences = [line.removeprefix("- ") for line in claim.lines if line.startswith("- ")]
+        lines = verified_claim(folder)
+        sentences = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
         quotes[name] = (sentences, footnote)
     head = differing_facts(sides)
     not_ranked = why_not_ranked(head)

@@ -111,6 +111,18 @@ def question_columns(question: Question) -> Row:
     }
 
 
+def question_of_row(row: Mapping[str, str]) -> Question:
+    """The question in a *row* of the table of runs; `DataError` where it holds none."""
+    kind, *words = row["asks"].split(" ")
+    given: dict[str, Any] = {"scope": row["scope"], "extrapolate": row["extrapolate"] == "true"}
+    try:
+        given[kind] = tuple(words) if kind == "nearer" else " ".join(words)
+        return Question(**given)
+    except ValueError as error:
+        what = f"'{excerpt(row['asks'])}' asks nothing that is known"
+        raise DataError(what, where="data/runs.csv", fix=FIX) from error
+
+
 def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())

@@ -7,6 +7,8 @@ rule by rule, how it differs.  What cannot be decided is not met.
 
 from __future__ import annotations
 
+import hashlib
+
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -31,6 +33,7 @@ from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import SEAL
 from harness.models import MODELS
+from harness.observe.storage.files import json_bytes
 from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX, hardware, question_columns, read_table, table_field
 from harness.publish.system import undisclosed
@@ -121,10 +124,25 @@ def is_question_sealed(row: Mapping[str, str], sealed: Question | None) -> bool:
         return row["blind"] != "true"
     if asked != ("explored" if sealed.anyway else "sealed"):
         return False
-    # A bundle stands alone: what moved since another run is answered by how far models are off.
-    return sealed.kind == "moved_since" or all(
-        row[name] == table_field(value, str) for name, value in question_columns(sealed).items()
-    )
+    columns = dict(question_columns(sealed))
+    if sealed.kind == "moved_since" and row["asks"].split(" ")[0] == "moved_since":
+        del columns["asks"]  # the earlier run may be called otherwise in a bundle
+    return all(row[name] == table_field(value, str) for name, value in columns.items())
+
+
+def is_as_sealed(seal: Mapping[str, Any], originals: Mapping[str, str]) -> bool:
+    """
+    Whether *seal*, read from a bundle, is the one that was measured, but for hashes of its files.
+
+    Files in which names were changed have others in a bundle: with those of *originals*, the hashes
+    of what was measured, the seal has to be the measured one, byte for byte.
+    """
+    hashes = {name: originals.get(name, "") for name in seal["sha256"]}
+    measured = {**seal, "sha256": hashes}
+    forms = [measured]
+    if measured.get("question", "") is None:  # which seals of earlier versions do not have
+        forms.append({key: value for key, value in measured.items() if key != "question"})
+    return originals.get(SEAL) in [hashlib.sha256(json_bytes(form)).hexdigest() for form in forms]
 
 
 def _some(names: list[str]) -> str:
@@ -261,7 +279,10 @@ class BundledRun:
         (row,) = self.rows("runs")
         run = self.run
         run.seal.check()
-        measured = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"][SEAL]
+        originals = read_json(run.opener.read(run.path / ORIGINALS, FIX))["files"]
+        measured = originals[SEAL]
+        if not is_as_sealed(read_json(run.opener.read(run.seal.path, FIX)), originals):
+            return False, f"the seal is not the one that was measured: {measured[:16]}"
         if not is_question_sealed(row, run.seal.question()):
             return False, f"question: {row.get('asked', 'none')}, which is not that of the seal"
         return measured == row["sealed"], f"sealed as measured: {measured[:16]}"

@@ -44,6 +44,9 @@ NUMBERS = {*SCORE, *PAIR, "level", "refit", "value", "low_90", "high_90"}
 # A text that a spreadsheet would take for a formula has an apostrophe before it.
 GUARDED = tuple("'" + first for first in "=+-@\t\uff1d\uff0b\uff0d\uff20")
 
+LEVEL = 0.05  # of the tests (section 4)
+LOOK_LEVEL = 0.012  # of those of a run to which trials were added until decided (section 4)
+UNTIL_DECIDED = 0  # in the place of a number of repeats
 OWN_SPREAD_TRIALS = 6  # from so many trials on, a cell has a spread of its own (section 2)
 FEWEST_UNITS = 6  # with fewer nothing can be told (section 4)
 ALL_FLIPS_TO = 12  # units, whose signs are flipped in all ways (section 4)
@@ -52,6 +55,7 @@ NEAR = 1e-9  # sums of the same numbers in another order differ by less (section
 CANCELLED = 1e-14  # of a square: what is left of the same number less itself (section 4)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
 FEWEST_RUNS = 3  # with fewer there is no interval over runs (section 6)
+LEAST_BEND = 1e-6  # of Hall's transformation (section 7)
 INTERVAL_UNITS = 6  # with fewer, the interval is the range of the cells (section 7)
 DRAWS = 200  # of a perfect model (section 5)
 # What is said of a model by its verdict beside another (section 6).
@@ -446,14 +450,17 @@ def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
     names = sorted(set(units))
     without = [mean_without(name, errors, units) for name in names]
     moved = [mean(without) - value for value in without]
-    variance = mean(x * x for x in moved)
+    largest = max(map(abs, moved))
     centre = mean(errors)
-    if not variance:
+    if not largest:
         return centre, centre
     count = len(names)
-    bend = mean(x**3 for x in moved) / variance**1.5 / (3 * count**0.5) or 1e-9
+    shares = [x / largest for x in moved]  # no power of them is too large or small for a number
+    variance = mean(x * x for x in shares)
+    bend = mean(x**3 for x in shares) / variance**1.5 / (3 * count**0.5)
+    bend = bend if abs(bend) >= LEAST_BEND else LEAST_BEND
     student = t_quantile(count - 1)
-    spread = ((count - 1) * variance) ** 0.5
+    spread = ((count - 1) * variance) ** 0.5 * largest
     ends = []
     for end in (student, -student):
         inner = 1 + 3 * bend * (end - bend / 2)
@@ -528,14 +535,16 @@ def floor_clause(rows: List[Row], error: float) -> str:
 
 
 def beside_others(about: Subject, comparisons: Table) -> str:
-    """From which others the best model cannot be told apart."""
+    """What the best model is beside each of the others."""
     first, *rivals = about.ranked
     verdicts = {rival: pair_of(first, rival, comparisons)["verdict"] for rival in rivals}
+    if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
+        return "It is nearer than each of the others."
     clauses = []
-    for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
+    for verdict in ("nearer", "equal", "undecided"):
         chosen = [rival for rival in rivals if verdicts[rival] == verdict]
-        clauses += [f"{words} {listed(chosen)}"] if chosen else []
-    return f"It {' and '.join(clauses)}." if clauses else "It is nearer than each of the others."
+        clauses += [f"{FATES[verdict]} {listed(chosen)}"] if chosen else []
+    return f"It {'; it '.join(clauses)}."
 
 
 def pair_of(first: str, second: str, comparisons: Table) -> Any:
@@ -603,9 +612,10 @@ def fate(first: str, pair: Row) -> str:
 
 def answer_choice(tried: int, about: Subject) -> str:
     """Which model chooses best among the settings of each input."""
-    groups = about.settings()
+    groups = [cells for cells in about.settings() if len(cells) > tried]
     if not groups or not about.ranked:
-        return "It cannot be told: no input has two settings that all models answer."
+        settings = "two settings" if tried == 1 else f"more than {tried} settings"
+        return f"It cannot be told: no input has {settings} that all models answer."
     regrets = {m: [regret(about.row(m, cells), tried) for cells in groups] for m in about.ranked}
     ranked = sorted(regrets, key=lambda model: (mean(regrets[model]), model))
     best = ranked[0]
@@ -617,8 +627,8 @@ def answer_choice(tried: int, about: Subject) -> str:
     inputs = f"{len(groups)} input{'s' if len(groups) != 1 else ''}"
     verb = "chooses best" if len(chosen) == 1 else "choose equally well"
     text = f"{listed(chosen)} {verb}: {choices} takes {share(mean(regrets[best]))} longer than the"
-    text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings, at worst"
-    text += f" {share(max(regrets[best]))}"
+    text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings in all, at"
+    text += f" worst {share(max(regrets[best]))}"
     floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"
@@ -774,16 +784,58 @@ def check_question(folder: Path, about: Row) -> None:
     if about["asked"] not in ("sealed", "explored", "afterwards") or "/" in about["id"]:
         raise ValueError(place)
     name = f"runs/{about['id']}/predictions/sealed.json"
-    question = json.loads((folder / name).read_bytes().decode("utf-8")).get("question")
+    seal = read_json(folder / name)
+    originals = read_json(folder / f"runs/{about['id']}/originals.json")["files"]
+    if about["sealed"] != originals["predictions/sealed.json"]:
+        raise ValueError(f"data/runs.csv {about['id']}: stored is another seal than was measured")
+    if not is_as_sealed(seal, originals):
+        raise ValueError(f"{name}: stored is another seal than was measured")
+    question = seal.get("question")
     if about["asked"] == "sealed" and (question is None or question["anyway"]):
         raise ValueError(f"{place}, and {name} holds no such question")
     if about["asked"] == "afterwards" and question is not None and about["blind"] == "true":
         raise ValueError(f"{place}, and {name} holds a question")
-    # An earlier run may be called otherwise in a bundle.
-    if about["asked"] == "sealed" and not question["moved_since"]:
+    if about["asked"] == "sealed":
         asks = asks_of(question)
-        if asks != [about["asks"], about["scope"], about["extrapolate"]]:
+        stored = [about["asks"], about["scope"], about["extrapolate"]]
+        if question["moved_since"]:  # the earlier run may be called otherwise in a bundle
+            asks[0], stored[0] = "moved_since", stored[0].split(" ")[0]
+        if asks != stored:
             raise ValueError(f"{place}, and {name} asks {asks}")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file of the bundle holds."""
+    return json.loads(path.read_bytes().decode("utf-8"))
+
+
+def is_as_sealed(seal: Row, originals: Dict[str, str]) -> bool:
+    """
+    Whether a seal is the one that was measured, but for the hashes of its files.
+
+    Files in which names were changed have others in a bundle: with the hashes of what was measured
+    it has to be the measured one, byte for byte.
+    """
+    measured = dict(seal, sha256={name: originals.get(name, "") for name in seal["sha256"]})
+    forms = [measured]
+    if measured.get("question", "") is None:  # which seals of earlier versions do not have
+        forms.append({key: value for key, value in measured.items() if key != "question"})
+    texts = [json.dumps(form, indent=2, sort_keys=True, allow_nan=False) + "\n" for form in forms]
+    hashes = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    return originals["predictions/sealed.json"] in hashes
+
+
+def check_settings(folder: Path, run: Tables) -> None:
+    """An error where the level of a run or the input of a cell is not what was measured."""
+    about = run["runs"][()]
+    experiment = read_json(folder / f"runs/{about['id']}/manifest.json")["experiment"]
+    level = LOOK_LEVEL if experiment.get("repeat") == UNTIL_DECIDED else LEVEL
+    if about["level"] != level:
+        raise ValueError(f"data/runs.csv {about['id']}: stored is the level {about['level']}")
+    for key, cell in run["cells"].items():
+        expected = f"{cell['workload']} {cell['input_bytes']}"
+        if cell["input"] != expected:
+            raise ValueError(f"data/cells.csv {key}: stored {cell['input']}, computed {expected}")
 
 
 def asks_of(question: Row) -> List[str]:
@@ -868,8 +920,10 @@ def check(folder: Path) -> List[str]:
     for name, runs in by_name.items():
         subjects = []
         for run in runs:
-            check_question(folder, tables["runs"][run][()])
-            table, sentences, about = check_run({name: rows[run] for name, rows in tables.items()})
+            rows_of_run = {name: rows[run] for name, rows in tables.items()}
+            check_question(folder, rows_of_run["runs"][()])
+            check_settings(folder, rows_of_run)
+            table, sentences, about = check_run(rows_of_run)
             shown += table
             claim += sentences
             subjects.append(about)

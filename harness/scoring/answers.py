@@ -205,17 +205,18 @@ def floor_clause(found: Answer) -> str:
 
 
 def nearest_sentence(scored: Scored) -> str:
-    """Say of the model with the smallest error from which others it cannot be told apart."""
+    """Say of the model with the smallest error what it is beside each of the others."""
     first, *rivals = scored.ranking.models
     pairs = {rival: scored.pair(first, rival) for rival in rivals}
     verdicts = {rival: pair.verdict if pair else "undecided" for rival, pair in pairs.items()}
-    clauses = []
-    for verdict, words in (("undecided", "cannot be told apart from"), ("equal", "is equal to")):
-        if chosen := [rival for rival in rivals if verdicts[rival] == verdict]:
-            clauses.append(f"{words} {listed(chosen)}")
-    if not clauses:
+    if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
         return "It is nearer than each of the others."
-    return f"It {' and '.join(clauses)}."
+    clauses = [
+        f"{_FATES[verdict]} {listed(chosen)}"
+        for verdict in ("nearer", "equal", "undecided")
+        if (chosen := [rival for rival in rivals if verdicts[rival] == verdict])
+    ]
+    return f"It {'; it '.join(clauses)}."
 
 
 # Nearer
@@ -303,10 +304,16 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
 
 def answer_choice(question: Question, scored: Scored) -> Answer:
     """Which model chooses best among the settings of each input, with its first choices tried."""
-    groups = settings_by_input(scored)
+    groups = [
+        group
+        for group in settings_by_input(scored)
+        if len(next(iter(group.values()))) > question.choice
+    ]
     models = scored.ranking.models
     if not groups or not models:
         why = "no input has two settings that all models answer"
+        if question.choice > 1:
+            why = f"no input has more than {question.choice} settings that all models answer"
         return no_answer(question, scored.asked, why)
     regrets = {
         model: [regret(group, model, question.choice) for group in groups] for model in models
@@ -346,7 +353,7 @@ def choice_sentence(
     over = f"{input_count} input{'s' if input_count != 1 else ''} with {found.cells} settings"
     verb = "chooses best" if len(chosen) == 1 else "choose equally well"
     text = f"{listed(chosen)} {verb}: {choices} takes {share(found.error or 0.0)} longer than"
-    text += f" the fastest setting, mean over {over}, at worst {share(found.worst or 0.0)}"
+    text += f" the fastest setting, mean over {over} in all, at worst {share(found.worst or 0.0)}"
     if found.floor is not None:
         text += f"; a perfect model would lose {share(found.floor)}"
     if rivals:

@@ -168,7 +168,8 @@ def _seconds(row: Mapping[str, str | None], column: str, line: _Line) -> float:
         with suppress(ValueError):
             seconds = float(text)
     if not SHORTEST <= seconds <= LARGEST:
-        what = f"{excerpt(column)} is '{excerpt(text)}', which is no time above 0"
+        what = f"{excerpt(column)} is '{excerpt(text)}', which is no time"
+        what += f" from {SHORTEST:g} to {LARGEST:g} seconds"
         fix = "write seconds as a number; leave out a row that was not measured"
         raise DataError(what, where=line.text, fix=fix)
     return seconds

@@ -559,11 +559,11 @@ class TestAnswers:
         best = said({"a": [*near, 0.9], "b": far}, "how_far best")
         assert best.startswith("Of 2 models a errs least: off by 2.0 % on average (95 %: ")
         assert "over 7 cells, at worst by 3.0 %; " in best
-        assert best.endswith(" It is nearer than each of the others.")
+        assert best.endswith(" It is nearer than b.")
         mixed = [0.4, 0.01, 0.02, 0.01, 0.02, 0.03, 0.01]
         all_kinds = {"a": near, "b": [x + 0.001 for x in near], "c": mixed, "d": far}
         assert said(all_kinds, "how_far best").endswith(
-            " It cannot be told apart from c and is equal to b."
+            " It is nearer than d; it is equal to b; it cannot be told apart from c."
         )
         assert said({"a": near[:3], "b": far[:3], "c": far[:3]}, "how_far best").endswith(
             " It cannot be told apart from b and c."
@@ -639,16 +639,22 @@ class TestAnswers:
         predicted = {"a": [12.0, 13.0, 31.0, 32.0], "b": [9.0, 8.0, 7.0, 7.0]}
         assert self.choices("choice 1", inputs, predicted, None) == (
             "a chooses best: its first choice takes 0.0 % longer than the fastest setting, mean"
-            " over 2 inputs with 4 settings, at worst 0.0 %; others lose: b 66.7 %."
+            " over 2 inputs with 4 settings in all, at worst 0.0 %; others lose: b 66.7 %."
         )
         assert self.choices("choice 2", inputs, {"b": predicted["b"]}, None) == (
-            "b chooses best: the best of its first 2 choices takes 0.0 % longer than the fastest"
-            " setting, mean over 2 inputs with 4 settings, at worst 0.0 %."
+            "It cannot be told: no input has more than 2 settings that all models answer."
+        )
+        three = {"b": [9.0, 8.0, 7.0], "a": [7.0, 8.0, 9.0], "c": [8.0, 7.0, 9.0]}
+        assert self.choices("choice 2", ["x", "x", "x"], three, None) == (
+            "a and c choose equally well: the best of their first 2 choices takes 0.0 % longer"
+            " than the fastest setting, mean over 1 input with 3 settings in all, at worst 0.0 %;"
+            " others lose: b 100.0 %."
         )
         one = self.choices("choice 1", ["x", "x", "y"], {"b": [9.0, 8.0, 7.0]})
         assert one == (
             "b chooses best: its first choice takes 100.0 % longer than the fastest setting, mean"
-            " over 1 input with 2 settings, at worst 100.0 %; a perfect model would lose 0.0 %."
+            " over 1 input with 2 settings in all, at worst 100.0 %; a perfect model would lose 0.0"
+            " %."
         )
         assert self.choices("choice 1", ["x", "y"], {"b": [9.0, 8.0]}) == (
             "It cannot be told: no input has two settings that all models answer."
@@ -794,7 +800,8 @@ class TestBothPrograms:
                 sentences.add(book.answer.sentence)
                 verdicts |= {(one.family, one.verdict) for one in book.comparisons}
 
-        assert len(sentences) >= 5
+        # Few inputs have more than two settings: of many the answer is that it cannot be told.
+        assert len(sentences) >= (4 if question.choice > 1 else 5)
         assert {("explored", "undecided"), ("explored", "equal")} <= verdicts
         assert scope == "inputs" or ("explored", "nearer") in verdicts
         assert (question.kind == "nearer") == ("asked" in {family for family, _ in verdicts})

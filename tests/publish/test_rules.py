@@ -276,6 +276,7 @@ class Bundle:
         files["manifest.json"] = json_bytes(Manifest(**self.manifest).document())
         before, after = (*profiles, "predictions/sealed.json"), ("manifest.json", "plan.jsonl")
         hashes = {name: sha256(files[name]) for name in (*before, *after)}
+        measured = {name: hashes.get(name, sha256(data)) for name, data in files.items()}
         names = {
             **noted["profile"], **{name: hashes[name] for name in before},
             **noted["score"], **{name: hashes[name] for name in after},
@@ -286,7 +287,7 @@ class Bundle:
             lines.append(json_bytes(line.model_dump(mode="json"), indent=None))
             previous = sha256(lines[-1])
         files |= {"trials.jsonl": b"".join(lines), "finished": previous.encode()}
-        files["originals.json"] = json_bytes({"files": hashes})
+        files["originals.json"] = json_bytes({"files": measured})
         for name, data in files.items():
             (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(data)
@@ -770,7 +771,9 @@ class TestQuestion:
          ({"asks": "nearer b a"}, SEALED, False), ({"scope": "inputs"}, SEALED, False),
          ({"extrapolate": "true"}, SEALED, False), ({"asked": "explored"}, SEALED, False),
          ({"asked": "explored"}, Question(nearer=("a", "b"), anyway=True), True),
-         ({"asks": "how_far best"}, Question(moved_since="x"), True)],
+         ({"asks": "moved_since y"}, Question(moved_since="x"), True),
+         ({"asks": "how_far best"}, Question(moved_since="x"), False),
+         ({"asks": "moved_since y", "scope": "inputs"}, Question(moved_since="x"), False)],
     )  # fmt: skip
     def test_is_that_of_the_seal(self, changes, sealed, is_right):
         """

@@ -4,6 +4,7 @@
 
 import ast
 import csv
+import hashlib
 import io
 import json
 import os
@@ -30,8 +31,11 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
+from harness.core.store.published import ORIGINALS
+from harness.core.store.run import MANIFEST
 from harness.core.store.seal import SEAL
 from harness.core.store.sums import write_sums
+from harness.observe.storage.files import json_bytes
 from harness.publish import verify
 from harness.publish.data import CLAIM, make_claim, write_tables
 from harness.scoring import score
@@ -152,11 +156,21 @@ def publish(folder, *runs):
     (folder / "README.md").write_text("\n".join(lines))
     (folder / "verify.py").write_bytes(SOURCE.read_bytes())
     for run in runs:
-        seal = folder / f"runs/{run.id}" / SEAL
-        seal.parent.mkdir(parents=True)
-        seal.write_bytes(run.seal.path.read_bytes())
+        copy = folder / f"runs/{run.id}"
+        (copy / SEAL).parent.mkdir(parents=True)
+        (copy / SEAL).write_bytes(run.seal.path.read_bytes())
+        (copy / MANIFEST).write_bytes((run.path / MANIFEST).read_bytes())
+        write_originals(copy, run)
     write_sums(folder)
     return folder
+
+
+def write_originals(copy, run):
+    """
+    The hashes of what was measured: of the seal, and of what it names.
+    """
+    hashes = {name: run.opener.sha256(run.path / name) for name in (SEAL, *run.seal.read())}
+    (copy / ORIGINALS).write_text(json.dumps({"files": hashes}))
 
 
 @pytest.fixture(scope="module")
@@ -524,10 +538,18 @@ def change_the_seal(folder, **changes):
     The question of the one seal of a bundle, with *changes*; `None` leaves it out.
     """
     (path,) = folder.glob(f"runs/*/{SEAL}")
+    stored_hash = hashlib.sha256(path.read_bytes()).hexdigest()
     seal = json.loads(path.read_text())
     question = seal["question"]
     seal["question"] = None if changes == {"no": "question"} else {**question, **changes}
-    path.write_text(json.dumps(seal))
+    path.write_bytes(json_bytes(seal))
+    originals = path.parent.parent / ORIGINALS
+    hashes = json.loads(originals.read_text())["files"]
+    hashes[SEAL] = hashlib.sha256(path.read_bytes()).hexdigest()
+    originals.write_text(json.dumps({"files": hashes}))
+    for name in ("runs", "trials"):
+        table = folder / f"data/{name}.csv"
+        table.write_text(table.read_text().replace(stored_hash, hashes[SEAL]))
     write_sums(folder)
 
 
@@ -556,6 +578,50 @@ def test_a_question_that_was_not_sealed_is_not_said_to_be(tmp_path, changes, fou
     shown = complaint(folder)
     assert shown.startswith(f"data/runs.csv {run.id}: stored as sealed, and runs/{run.id}")
     assert found in shown
+
+
+@pytest.mark.parametrize("name", [SEAL, ORIGINALS])
+def test_a_seal_that_was_made_afterwards_is_named(tmp_path, name):
+    """
+    The question of another seal than the one that trials and tables name, or other hashes of it.
+    """
+    run = measure(tmp_path / "runs", "asked", question=Question(nearer=("whatif", "prophet")))
+    folder = publish(tmp_path / "bundle", run)
+    path = folder / f"runs/{run.id}" / name
+    path.write_text(path.read_text().replace("whatif", "prophet").replace('"files"', '"files" '))
+    if name == ORIGINALS:
+        document = json.loads(path.read_text())
+        document["files"][SEAL] = "0" * 64
+        path.write_text(json.dumps(document))
+    write_sums(folder)
+
+    assert complaint(folder).endswith(": stored is another seal than was measured")
+
+
+def test_the_level_of_the_tests_is_that_of_the_experiment(tmp_path):
+    """
+    A test at 40 % decides what one at 5 % does not.
+    """
+    run = measure(tmp_path / "runs", "asked")
+    folder = publish(tmp_path / "bundle", run)
+    table = folder / "data/runs.csv"
+    table.write_text(table.read_text().replace(",0.05,", ",0.4,"))
+    write_sums(folder)
+
+    assert complaint(folder) == f"data/runs.csv {run.id}: stored is the level 0.4"
+
+
+def test_inputs_are_those_of_the_cells(tmp_path):
+    """
+    Cells of unknown inputs would be units of their own.
+    """
+    run = measure(tmp_path / "runs", "asked")
+    folder = publish(tmp_path / "bundle", run)
+    table = folder / "data/cells.csv"
+    table.write_text(re.sub(r"terasort (\d+),\1", r",\1", table.read_text()))
+    write_sums(folder)
+
+    assert re.search(r"data/cells\.csv .*: stored , computed terasort \d+", complaint(folder))
 
 
 def test_a_question_that_was_sealed_is_not_hidden(tmp_path):

@@ -813,7 +813,7 @@ class TestCommand:
         assert main(["publish", "--check", str(bundle)]) == 0
 
         lines = [line for line in capsys.readouterr().out.splitlines() if line.strip(" \u2500")]
-        assert lines[0].strip() == "The rules of the closed division (docs/rules.md)"
+        assert lines[0].strip() == "The rules of the closed division"
         assert lines[1].split() == ["rule", "outcome", "file", "value"]
         count = len(BundledRun.RULES)
         assert [line.split()[0] for line in lines[2 : count + 2]] == [*BundledRun.RULES]

@@ -1263,6 +1263,35 @@ class TestQuestion:
 
         assert asked.decision().design.units == units
 
+    @pytest.mark.parametrize(("tried", "is_refused"), [(1, False), (2, True), (99, True)])
+    def test_a_choice_needs_more_settings_than_are_tried(self, session, tried, is_refused):
+        """
+        Two values of one property are two settings of each input.
+        """
+        inputs = "workloads=[{name: terasort, input: [8 MiB, 16 MiB]}]"
+        overrides = [inputs, *NEARER[:1], f"question={{choice: {tried}}}"]
+        asked = session(overrides=[*overrides, "predict.profile_on={input: 8 MiB}"])
+        if is_refused:
+            with pytest.raises(SpecError, match="and none has more than 2"):
+                asked.plan()
+        else:
+            assert "decides" not in asked.plan()
+
+    def test_extrapolation_needs_a_cell_outside(self, session):
+        """
+        A plan warns, and nothing is measured.
+        """
+        asked = session(
+            overrides=[
+                "workloads=[{name: terasort, input: [8 MiB, 16 MiB, 32 MiB]}]",
+                *NEARER[:1],
+                "predict.profile_on={input: [8 MiB, 32 MiB]}",
+                "question={how_far: best, extrapolate: true}",
+            ]
+        )
+        with pytest.raises(SpecError, match="outside of what is profiled, and there is none"):
+            asked.measure()
+
     def test_one_model_is_compared_with_none(self, session):
         """
         A plan says nothing of a decision.

@@ -129,8 +129,10 @@ class TestHowFar:
         some = sentence(Question(how_far=BEST), *rows[:2], rows[4])
         one = sentence(Question(how_far=BEST), rows[0], rows[2])
 
-        assert found.endswith(". It cannot be told apart from o and p and is equal to e.")
-        assert some.endswith(". It is equal to e.")
+        assert found.endswith(
+            ". It is nearer than z; it is equal to e; it cannot be told apart from o and p."
+        )
+        assert some.endswith(". It is nearer than z; it is equal to e.")
         assert one.endswith(". It cannot be told apart from o.")
 
     def test_without_a_comparison_it_cannot_be_told_apart(self):
@@ -553,8 +555,8 @@ class TestChoice:
         assert found.worst == pytest.approx(0.2)
         assert found.sentence == (
             "good chooses best: its first choice takes 10.0 % longer than the fastest setting, mean"
-            " over 2 inputs with 6 settings, at worst 20.0 %; a perfect model would lose 0.0 %;"
-            " others lose: bad 50.0 %."
+            " over 2 inputs with 6 settings in all, at worst 20.0 %; a perfect model would lose 0.0"
+            " %; others lose: bad 50.0 %."
         )
 
     def test_several_choices_may_be_tried(self):
@@ -566,8 +568,8 @@ class TestChoice:
         assert (two.error, two.worst) == (0, 0)
         assert two.sentence == (
             "good chooses best: the best of its first 2 choices takes 0.0 % longer than the fastest"
-            " setting, mean over 2 inputs with 6 settings, at worst 0.0 %; a perfect model would"
-            " lose 0.0 %."
+            " setting, mean over 2 inputs with 6 settings in all, at worst 0.0 %; a perfect model"
+            " would lose 0.0 %."
         )
 
     def test_others_stand_in_the_order_of_what_they_lose(self):
@@ -641,7 +643,7 @@ class TestChoice:
         found = answered(Question(choice=1), cells)
 
         assert found.cells == 2
-        assert ", mean over 1 input with 2 settings, at worst 0.0 %" in found.sentence
+        assert ", mean over 1 input with 2 settings in all, at worst 0.0 %" in found.sentence
 
     def test_without_two_settings_nothing_is_told(self):
         """

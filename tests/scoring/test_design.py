@@ -20,6 +20,7 @@ from harness.scoring.design import (
     decision_sentence,
     family_limit,
     pair_count,
+    points,
     spread_of,
     told_gap,
 )
@@ -135,6 +136,15 @@ class TestDecide:
             told += (-gaps.sum(axis=1) / np.sqrt((gaps**2).sum(axis=1))).max() >= limit
         assert abs(told - found) <= 8
         assert told <= 20
+
+    @pytest.mark.parametrize(
+        ("share", "shown"), [(0.034, "3.4"), (0.0499, "5.0"), (0.05, "5"), (0.123, "12")]
+    )
+    def test_small_gaps_have_a_decimal(self, share, shown):
+        """
+        Below five points.
+        """
+        assert points(share) == shown
 
     def test_says_what_it_rests_on(self):
         """

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base.errors import ModelError
 from harness.base.records.score import Score
-from harness.base.stats.resampling import jackknife_interval
+from harness.base.stats.resampling import jackknife_interval, mean_interval
 from harness.scoring import METRICS, i_accu, relative_error, signed_error
 from harness.scoring.metrics.calibration import calibration
 
@@ -100,6 +101,15 @@ class TestErrors:
         with pytest.raises(ValueError, match="not"):
             i_accu(actual, 1.0, 1.0)
 
+    def test_a_refused_time_says_of_what(self):
+        """
+        The time, and that its error was asked for.
+        """
+        with pytest.raises(ModelError) as refused:
+            relative_error(1.0, 0.0)
+        assert "0.0 is not above 0" in refused.value.what
+        assert refused.value.where == "relative error"
+
 
 def line_of(predicted, measured):
     """
@@ -142,6 +152,15 @@ class TestCalibration:
         Four points, worked out by hand: slope 0.6, intercept 2.5, R2 0.9.
         """
         assert line_of([1, 2, 3, 4], [3, 4, 4, 5]) == pytest.approx((0.6, 2.5, 0.9))
+
+    @pytest.mark.parametrize("unit", [1e-13, 1e13])
+    def test_is_the_same_in_any_unit(self, unit):
+        """
+        Of hours in nanoseconds too there is a line.
+        """
+        predicted, measured = (unit * np.asarray(row) for row in ([1, 2, 3, 4], [3, 4, 4, 5]))
+
+        assert line_of(predicted, measured) == pytest.approx((0.6, 2.5 * unit, 0.9))
 
     def test_three_points_make_a_line(self):
         """
@@ -429,7 +448,28 @@ class TestLines:
             errors.append(abs(intercept + slope * x - y) / y)
 
         assert errors[-1] == pytest.approx(0.5)
-        assert values(scored(pairs))["recalibrated_error"].value == pytest.approx(sum(errors) / 6)
+        found = values(scored(pairs))["recalibrated_error"]
+        assert found.value == pytest.approx(sum(errors) / 6)
+        low, high = mean_interval(errors)
+        assert (found.low, found.high) == pytest.approx((max(0.0, low), high))
+
+    @pytest.mark.parametrize("name", ["robust_slope", "robust_intercept_s", "recalibrated_error"])
+    def test_some_lines_are_of_job_times_alone(self, name):
+        """
+        For every phase they would take a while.
+        """
+        jobs = scored(LINE)
+        phases = [row.model_copy(update={"level": "phase"}) for row in jobs]
+
+        assert METRICS[name].compute(jobs) is not None
+        assert METRICS[name].compute(phases) is None
+
+    def test_two_cells_have_no_robust_line(self):
+        """
+        Three have.
+        """
+        assert METRICS["robust_slope"].compute(scored(LINE[:2])) is None
+        assert METRICS["robust_slope"].compute(scored(LINE[:3])) is not None
 
     def test_cells_of_one_input_are_left_out_together(self):
         """

@@ -431,7 +431,7 @@ class TestAnswer:
         found = score_book.answer
         assert (found.question, found.asked) == (Question(how_far=BEST), "afterwards")
         assert found.sentence.startswith("Of 2 models near errs least: off by 5.0 % on average")
-        assert found.sentence.endswith(" It is nearer than each of the others.")
+        assert found.sentence.endswith(" It is nearer than far.")
         assert score_book.asked() == []
 
     def test_what_was_sealed_is_answered(self):

@@ -77,7 +77,7 @@ class TestAnswers:
         book = read_table(table(), "t.csv").score()
 
         assert book.answer.sentence.startswith("Of 2 models good errs least: off by 4.5 %")
-        assert book.answer.sentence.endswith("It is nearer than each of the others.")
+        assert book.answer.sentence.endswith("It is nearer than bad.")
         assert book.control("perfect").nearer["bad"] == 1.0
 
     def test_who_is_nearer(self):
@@ -125,13 +125,20 @@ class TestAsks:
         with pytest.raises(DataError) as caught:
             read_table(table(), "t.csv").score(question)
         assert caught.value.what.startswith(what)
+        is_of_inputs = what.endswith("inputs")
+        assert caught.value.where == ("t.csv" if is_of_inputs else "--question")
+        assert caught.value.fix == (
+            "add a column input" if is_of_inputs else "ask how_far, nearer or choice"
+        )
 
     def test_models_without_an_answer_are_refused(self):
         """
-        Nothing is said of nothing.
+        Nothing is said of nothing, but what to write.
         """
-        with pytest.raises(DataError, match="no model has an answer"):
+        with pytest.raises(DataError, match="no model has an answer") as caught:
             read_table("cell,repeat,measured,m\na,1,10,\n", "t.csv").score()
+        assert caught.value.where == "t.csv"
+        assert caught.value.fix == "write what they predict into their columns"
 
     @pytest.mark.parametrize("name", ["My Model", "b.2", "=cmd", "best", "a, b"])
     def test_a_model_that_cannot_be_asked_by_name_is_refused(self, name):
@@ -152,7 +159,8 @@ class TestAsks:
 class TestRefuses:
     @pytest.mark.parametrize(
         ("cell", "what"),
-        [("abc", "measured is 'abc', which is no time above 0"), ("-3", "measured is '-3'"),
+        [("abc", "measured is 'abc', which is no time from 1e-06 to 1e+100 seconds"),
+         ("-3", "measured is '-3'"),
          ("0", "measured is '0'"), ("nan", "measured is 'nan'"), ("inf", "measured is 'inf'"),
          ("1e200", "measured is '1e200'"), ("", "measured is ''"),
          ("1e-300", "measured is '1e-300'"), ("1_0", "measured is '1_0'"),

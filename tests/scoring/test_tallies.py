@@ -119,6 +119,14 @@ class TestRefuted:
 
         assert (("wordcount", "sort_s") in refuted_quantities(trials)) is is_refuted
 
+    def test_one_cell_without_a_time_is_enough(self):
+        """
+        However long another cell of the workload takes.
+        """
+        trials = [measurement("a", 40.0, sort_s=0.0), measurement("b", 40.0, sort_s=9.0)]
+
+        assert refuted_quantities(trials) == {("wordcount", "sort_s"): NOT_POSITIVE}
+
 
 class TestTally:
     """Planned, done, usable, scored, left out because: it adds up."""

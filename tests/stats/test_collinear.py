@@ -39,6 +39,17 @@ def test_sum_of_columns(design):
     assert groups(np.column_stack([unit, unit[:, 0] + unit[:, 2]])) == [(0, 2, design.shape[1])]
 
 
+@given(st.permutations(range(3)))
+def test_a_small_part_of_a_sum_belongs_to_it(order):
+    """
+    Wherever it stands, and although the other two are nearly alike.
+    """
+    first, second = np.random.default_rng(1).uniform(0, 1, size=(2, 40))
+    design = np.column_stack([first, first + 0.3 * second, second])
+
+    assert groups(design[:, order]) == [(0, 1, 2)]
+
+
 @given(designs(columns=(4, 6)))
 def test_several_groups(design):
     """
@@ -48,6 +59,16 @@ def test_several_groups(design):
     k = design.shape[1]
 
     assert groups(wide) == [(0, k), (3, k + 1)]
+
+
+def test_pairs_that_are_linked_weakly_are_one_group():
+    """
+    Four mixtures of two columns: two and two are much alike, and all four hang together.
+    """
+    first, second = np.random.default_rng(1).uniform(0, 1, size=(2, 40))
+    design = np.column_stack([first, first + 0.3 * second, second, second + 0.3 * first])
+
+    assert groups(design) == [(0, 1, 2, 3)]
 
 
 @given(designs(columns=(3, 4)), SEEDS)
@@ -89,6 +110,19 @@ def test_ties_divide_a_group(design, ratio, seed):
     assert result[group[1]] / result[group[0]] == pytest.approx(ratio, rel=1e-6)
     assert result[list(group)].sum() == pytest.approx(true[list(group)].sum(), rel=1e-6)
     assert result[1:-1] == pytest.approx(true[1:-1], rel=1e-6)
+
+
+def test_ties_divide_coefficients_in_their_own_units():
+    """
+    Of a column and its triple, whose coefficients are to be 1 to 2: together 7 of the first.
+    """
+    column = np.random.default_rng(1).uniform(0.5, 1.5, size=(40, 1))
+    wide = np.hstack([column, 3 * column])
+
+    tie = soft_constraints(wide, (0, 1), np.array([1.0, 2.0]))
+    fit = nnls_robust(wide, 7 * column[:, 0], constraints=tie)
+
+    assert fit.coefficients == pytest.approx([1, 2], rel=1e-6)
 
 
 def test_ties_leave_alone_what_the_data_tell():

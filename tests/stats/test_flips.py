@@ -210,6 +210,26 @@ class TestByDefinition:
 
         assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
 
+    def test_units_that_agree_have_no_bound_where_another_pair_allows_all(self):
+        """
+        An input of three cells and five of one, in all of which the first pair differs alike; the
+        second adds as much in each, and its flips leave nothing that contradicts the first.
+        """
+        found = judged([[-0.1] * 8, [-0.1] * 3 + [-0.3] * 5], "either", 0.012, units=[*"aaabcdef"])
+
+        assert (found.low[0], found.high[0]) == (-math.inf, math.inf)
+
+    def test_after_a_chance_that_is_just_the_level_limits_may_fall(self):
+        """
+        At 2 of 64 the first pair is proved, and the second is known as well as alone.
+        """
+        pairs = [[-1.0] * 6, [-1, -2, 3, -4, 5, -6]]
+        found = judged(pairs, "either", 2 / 64)
+        alone = judged(pairs[1:], "either", 2 / 64)
+
+        assert found.chance[0] == 2 / 64
+        assert (found.low[1], found.high[1]) == (alone.low[0], alone.high[0])
+
     def test_units_of_different_size_have_a_bound_where_0_is_contradicted(self):
         """
         One input of nine cells and five of one, which all add as much to the difference: one flip

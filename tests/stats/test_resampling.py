@@ -129,6 +129,21 @@ class TestMeanInterval:
         half = 2.5706 * np.std(values, ddof=1) / math.sqrt(6)
         assert mean_interval(values) == pytest.approx((-half, half), rel=1e-4)
 
+    def test_skew_counts_as_hall_says(self):
+        """
+        Both ends are as far as Student's t once they are transformed (Hall, 1992).
+        """
+        values = np.asarray([0.0, 0.0, 0.1, 0.1, 0.2, 1.0])
+        gaps = values - values.mean()
+        bend = (gaps**3).mean() / values.std() ** 3 / math.sqrt(6)
+
+        distances = [
+            (values.mean() - end) / (values.std(ddof=1) / math.sqrt(6))
+            for end in mean_interval([*values])
+        ]
+        transformed = [t + bend / 3 * t**2 + bend**2 / 27 * t**3 + bend / 6 for t in distances]
+        assert transformed == pytest.approx([2.570582, -2.570582])
+
     def test_a_constant_series_has_an_interval_of_no_width(self):
         """
         Not an error, and not a number from nothing.

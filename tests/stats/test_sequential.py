@@ -25,6 +25,13 @@ class TestMostUseful:
         """
         assert most_useful(np.asarray([1.0, 4.0]), np.asarray([2, 2]), 3) == [1, 1, 1]
 
+    def test_noise_counts_by_its_square(self):
+        """
+        Noise of 1 and 3: a third repeat takes 1 / 6 of the variance of the first, a fifth 9 / 20 of
+        that of the second, and an eighth 9 / 56.
+        """
+        assert most_useful(np.asarray([1.0, 3.0]), np.asarray([2, 4]), 4) == [1, 1, 1, 0]
+
     @given(st.integers(1, 5), st.integers(1, 20))
     def test_equal_cells_get_equally_many(self, cells, number):
         """
@@ -47,6 +54,14 @@ class TestShrunkSpreads:
         spreads = shrunk_spreads(np.asarray([0.0, 0.06]), np.asarray([2, 2]))
 
         assert spreads**2 == pytest.approx([2 / 3 * 0.0018, 2 / 3 * 0.0018 + 0.0012])
+
+    def test_one_repeated_cell_speaks_for_all(self):
+        """
+        The other has no spread of its own.
+        """
+        spreads = shrunk_spreads(np.asarray([0.06, 0.0]), np.asarray([2, 1]))
+
+        assert spreads == pytest.approx([0.06, 0.06])
 
     def test_single_repeats_know_nothing(self):
         """

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.float64]
     Masks = NDArray[np.bool_]
 
+_LEAST_BEND = 1e-6  # below it a root of 1 and a little loses its digits
 FEWEST_CELLS = 6  # of which a mean has an interval; fewer have their range
 LEVEL = 0.95
 FEWEST_INPUTS = 3  # two say nothing of a third
@@ -142,11 +143,17 @@ def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[
     mean = float(sample.mean())
     influences = replicates.mean() - replicates
     units = len(kept)
-    if not (variance := float((influences**2).mean())):
+    # As shares of the largest, so that no power of them is too large or too small for a number.
+    largest = float(np.abs(influences).max())
+    if not largest:
         return mean, mean
-    bend = float((influences**3).mean()) / variance**1.5 / (3 * units**0.5) or 1e-9
+    shares = influences / largest
+    variance = float((shares**2).mean())
+    bend = float((shares**3).mean()) / variance**1.5 / (3 * units**0.5)
+    if abs(bend) < _LEAST_BEND:
+        bend = _LEAST_BEND
     student = stdtrit(units - 1, (1 + LEVEL) / 2)
-    spread = ((units - 1) * variance) ** 0.5
+    spread = ((units - 1) * variance) ** 0.5 * largest
     low, high = (
         float(mean - spread * (np.cbrt(1 + 3 * bend * (end - bend / 2)) - 1) / bend)
         for end in (student, -student)

@@ -111,7 +111,7 @@ def asked_of(evaluation: Evaluation, text: str) -> Evaluation:
 
 def open_scored(name: str, results_dir: Path, overrides: tuple[str, ...] = ()) -> Scorable:
     """Open the run *name*, or the table that a name with the ending .csv means."""
-    if name.endswith(".csv"):
+    if name.lower().endswith(".csv"):
         return TableFile(Path(name))
     return open_evaluation(name, results_dir, overrides)
 
@@ -139,6 +139,8 @@ def score(evaluation: Scorable, strict: bool, question: str | None, as_json: boo
     from harness.core.reports.sections import make_document
 
     if isinstance(evaluation, TableFile):
+        if strict:
+            raise click.UsageError("--strict is about seals, and a table has none")
         table_scores = evaluation.score(question)
         shown = [*shown_table(table_scores)]
         present(partial(table_scores.model_dump, mode="json"), shown, as_json=as_json)

@@ -27,6 +27,8 @@ class TableFile:
         from harness.scoring.table import MOST_BYTES, read_table
 
         with os_error_as_machine_error(self.path):
+            if self.path.exists() and not self.path.is_file():
+                raise DataError("it is no plain file", where=str(self.path), fix="name a CSV file")
             size_bytes = self.path.stat().st_size
             if size_bytes > MOST_BYTES:
                 what = f"it has {size_bytes} bytes, of {MOST_BYTES} that are read"

@@ -55,7 +55,7 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
     """
     run = trials.run
     seal = seal_facts(trials)
-    records = run.trials()
+    records = trials.records
     with_tasks = with_tasks and trials.has_traces
     score_book = run.read_scores() if run.finished or run.is_scored else ScoreBook()
     typical = typical_trials(trials) if with_tasks else []

@@ -202,7 +202,7 @@ def earlier_predictions(run: Run) -> Iterator[Prediction]:
 
 def planned_to_score(trials: StoredTrials) -> list[PlannedTrial]:
     """The trials of the plan that feed no profile, each with what became of it."""
-    records = trials.run.trials()
+    records = trials.records
     controls = trials.experiment.nightly.controls
     planned = []
     for trial in trials.plan:

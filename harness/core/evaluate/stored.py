@@ -48,9 +48,14 @@ class StoredTrials:
         return cls(run, run.experiment(), run.read_plan())
 
     @cached_property
+    def records(self) -> dict[str, TrialRecord]:
+        """Trials that have ended, by id, failed ones too."""
+        return self.run.trials()
+
+    @cached_property
     def done(self) -> dict[str, TrialRecord]:
         """Trials that ended well, by id, in the order of the plan."""
-        records = self.run.trials()
+        records = self.records
         planned = [records[trial.id] for trial in self.plan if trial.id in records]
         return {record.trial.id: record for record in planned if record.state == "done"}
 

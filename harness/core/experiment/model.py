@@ -483,6 +483,8 @@ class AskedQuestion(_FileRecord, Question):
         """A text alone is a title: how far the best model is off."""
         if isinstance(contents, str):
             return {"title": contents, "how_far": BEST}
+        if not isinstance(contents, dict | Question):
+            raise ValueError("is no question; write a text, or one of {nearer: [A, B]} and others")
         return contents
 
 

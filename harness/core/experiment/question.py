@@ -28,6 +28,8 @@ def read_question(
         document = Document(f"question: {text}\n", WHERE)
     except SpecError as error:
         raise SpecError(error.what, where=WHERE, fix=_EXAMPLE) from None
+    if document.data.keys() != {"question"}:
+        raise SpecError("it is more than one question", where=WHERE, fix=_EXAMPLE)
     try:
         asked = AskedQuestion.model_validate(
             document.data["question"], context={}, by_alias=True, by_name=False

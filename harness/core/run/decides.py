@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from harness.base.documents.wording import count
 from harness.base.errors import HarnessError, SpecError
 from harness.base.records.ranges import range_of, ranges_of
 from harness.base.records.trial import Cell
@@ -41,6 +42,22 @@ def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> 
     pairs = pair_count(question, models)
     design = Design(len(units), noun, len(scored), max(1, experiment.repeat), pairs)
     return decide(design, earlier_spread(experiment, store) or TYPICAL, question)
+
+
+def require_choices(experiment: Experiment, cells: Iterable[Cell], source: str) -> None:
+    """`SpecError` where a choice is asked about, and no input leaves one."""
+    tried = experiment.question.choice
+    if not tried:
+        return
+    settings = Counter(
+        (cell.workload.name, cell.workload.input_bytes) for cell in asked_cells(experiment, cells)
+    )
+    most = max(settings.values(), default=0)
+    if most <= tried:
+        what = f"the question is about {count(tried, 'first choice')} among the settings of an"
+        what += f" input, and none has more than {most}"
+        fix = "give a property of configuration more values, or try fewer choices"
+        raise SpecError(what, where=source, fix=fix)
 
 
 def asked_cells(experiment: Experiment, cells: Iterable[Cell]) -> list[Cell]:
@@ -101,7 +118,15 @@ def decision_document(found: Decision) -> dict[str, Any]:
 def require_decisive(experiment: Experiment, found: Decision | None, source: str) -> None:
     """`SpecError` where even a perfect model would not be told to be nearer, which is asked."""
     question = experiment.question
-    if found is None or not question.nearer or question.anyway or found.tells_perfection:
+    if found is None:
+        return
+    if question.extrapolate and not found.design.cells:
+        what = "the question is about cells outside of what is profiled, and there is none"
+        raise SpecError(
+            what, where=source, fix="leave out extrapolate, or give an axis more values"
+        )
+    is_about_pairs = question.nearer or question.claims
+    if not is_about_pairs or question.anyway or found.tells_perfection:
         return
     needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"
     needed += f" {100 * POWER:.0f} are needed"

@@ -32,7 +32,12 @@ from harness.core.experiment.model import Experiment, Predict
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
 from harness.core.run.asking import is_lent_alike, lent_profiles
-from harness.core.run.decides import decision_document, decision_of, require_decisive
+from harness.core.run.decides import (
+    decision_document,
+    decision_of,
+    require_choices,
+    require_decisive,
+)
 from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.core.run.experiment_file import ExperimentFile
@@ -152,11 +157,14 @@ class Session:
         """
         What the design can decide; `None` where no models are compared.
 
-        `DataError`: the question is about a run that is not there.
+        `DataError`: the question is about a run that is not there; `SpecError`: about a choice, and
+        there is none.
         """
         if self.experiment.question.moved_since:
             Store(self.results_dir).find(self.experiment.question.moved_since)
-        return decision_of(self.experiment, expand(self.experiment), Store(self.results_dir))
+        cells = expand(self.experiment)
+        require_choices(self.experiment, cells, self.source)
+        return decision_of(self.experiment, cells, Store(self.results_dir))
 
     def plan(self) -> dict[str, Any]:
         """All trials, what the newest run has of them, and what they decide; starts nothing."""

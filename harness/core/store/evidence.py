@@ -13,7 +13,6 @@ import os
 import time
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -219,10 +218,11 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
         return False
     stored = dict[str, str]()
     problems = list[str]()
-    with ThreadPoolExecutor() as pool:
-        for hashes, changes in pool.map(partial(_check_trial, opener), trial_folders):
-            stored |= hashes
-            problems += changes
+    # One after the other: with many small files threads wait for each other, and take longer.
+    for folder in trial_folders:
+        hashes, changes = _check_trial(opener, folder)
+        stored |= hashes
+        problems += changes
     noted = _noted(lines)
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):

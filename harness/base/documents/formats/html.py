@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 
+from functools import lru_cache
 from importlib.resources import files
 
 from harness.base.documents.document import Document, Table, Value
@@ -55,6 +56,7 @@ def _table_rows(shown: Table) -> str:
     return "\n".join(lines)
 
 
+@lru_cache(maxsize=65536)
 def _cell(letter: str, value: Value, *, is_name: bool = False) -> str:
     """One value of a column aligned by *letter*; the first of a row is its name, unshaded."""
     text = printable(value.text)
