@@ -24,7 +24,9 @@ def by_least_squares(before, later):
     names = sorted(before)
     rows = [(n, 0, x) for n in names for x in before[n]]
     rows += [(n, 1, x) for n in names for x in later.get(n, ())]
-    design = np.array([[*(name == n for n in names), is_later] for name, is_later, _ in rows], float)
+    design = np.array(
+        [[*(name == n for n in names), is_later] for name, is_later, _ in rows], float
+    )
     y = np.log([x for _, _, x in rows])
     found = np.linalg.lstsq(design, y, rcond=None)[0]
     freedom = len(y) - len(names) - 1
@@ -60,7 +62,7 @@ def test_a_machine_that_is_slower_by_a_factor_is_found(factor, before):
     if len(before) > 1:
         assert found.value == pytest.approx(factor)
         assert found.low <= found.value * (1 + 1e-12)
-        assert found.count == len(before)
+        assert found.later_count == len(before)
 
 
 def test_what_was_not_measured_again_shows_the_spread_alone():

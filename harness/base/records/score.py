@@ -258,12 +258,28 @@ class Control(Record):
     nearer: dict[str, float] = Field(default_factory=dict)
 
 
+class Drift(Record):
+    """
+    By which factor scored trials ran slower than those that fed the profiles, beside the probe.
+
+    *ratio* is that of the job times of *sentinels*, trials of some profiling *cells* that ran among
+    the scored ones, from *low* to *high* (70 %).
+    """
+
+    ratio: float
+    low: float
+    high: float
+    sentinels: int
+    cells: int
+
+
 class ScoreBook(Record):
     """
     All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
 
     *answer* is that to the question of the run, *controls* are what the test does with made-up
-    models.  *tallies* count what was planned and what of it is scored.  Older books lack some.
+    models.  *tallies* count what was planned and what of it is scored.  *drift* is what sentinels
+    say, where there are some: times at reference speed are without it.  Older books lack some.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -276,6 +292,7 @@ class ScoreBook(Record):
     tallies: tuple[Tally, ...] = Field(default_factory=tuple)
     controls: tuple[Control, ...] = Field(default_factory=tuple)
     answer: Answer | None = None
+    drift: Drift | None = None
 
     def control(self, name: str) -> Control | None:
         """The control of that *name*; `None` in an older book, or where no noise is known."""

@@ -24,7 +24,7 @@ class Ratio(NamedTuple):
     value: float
     low: float
     high: float
-    count: int
+    later_count: int
 
 
 def ratio_of(
@@ -61,5 +61,5 @@ def ratio_of(
     if freedom < 1:
         return None
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(squares / freedom / total_weight)
-    count = sum(map(len, later.values()))
-    return Ratio(math.exp(shift), math.exp(shift - half), math.exp(shift + half), count)
+    later_count = sum(map(len, later.values()))
+    return Ratio(math.exp(shift), math.exp(shift - half), math.exp(shift + half), later_count)

@@ -108,9 +108,7 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     from harness.base.units import about
 
     columns = ("id", "label", "repetition", "state", "use")
-    rows = []
-    for trial in document["trials"]:
-        rows.append([trial[name] for name in columns])
+    rows = [[trial[name] for name in columns] for trial in document["trials"]]
     yield Rows(columns, rows)
     left = about(document["estimate_s"])
     yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"

@@ -9,6 +9,7 @@ from itertools import chain
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement
 from harness.base.records.trial import TrialRecord
+from harness.core.evaluate.drift import drift_of
 from harness.core.evaluate.observations import observe
 from harness.core.evaluate.predict import profiled_range
 from harness.core.evaluate.stored import StoredTrials
@@ -23,14 +24,26 @@ def measure_trials(
 ) -> list[Measurement]:
     """Measured times of each scored trial, with *profiling* of all; *stored* ones as they are."""
     profiles = trials.run.read_profiles()
+    found = drift_of(trials, profiles)
+    ratio = 1.0 if found is None else found.ratio
     stored_by_trial = {measurement.trial: measurement for measurement in stored}
     measurements = []
     for trial_id, record in trials.done.items():
         if not (record.trial.is_scored or profiling):
             continue
         measurement = stored_by_trial.get(trial_id)
-        measurements.append(measurement or measure_trial(trials, record, profiles))
+        if measurement is None:
+            measurement = measure_trial(trials, record, profiles)
+            if record.trial.is_scored:
+                measurement = without_drift(measurement, ratio)
+        measurements.append(measurement)
     return measurements
+
+
+def without_drift(measurement: Measurement, ratio: float) -> Measurement:
+    """*measurement* whose times at reference speed are as if the machine had been as before."""
+    reference_s = {name: time_s / ratio for name, time_s in measurement.reference_s.items()}
+    return measurement.model_copy(update={"reference_s": reference_s})
 
 
 def measure_trial(

@@ -20,6 +20,7 @@ from harness.base.stats.resampling import FEWEST_REFITS
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.base.text import excerpt
 from harness.clusters.monitor.rates import rate_statistics
+from harness.core.evaluate.drift import drift_of
 from harness.core.evaluate.measurements import measure_trials
 from harness.core.evaluate.own_code import kept_own
 from harness.core.evaluate.own_model import OwnModel
@@ -162,6 +163,8 @@ def score_run(
         asked=asked,
         earlier=[*earlier_predictions(run)] if asked == "explored" else (),
     )
+    drift = drift_of(trials, run.read_profiles())
+    score_book = score_book.model_copy(update={"drift": drift})
     run.write_scores(score_book)
     return score_book
 

@@ -533,7 +533,7 @@ class Experiment(_FileRecord):
     budget_s: Time = 1200.0
     """the longest time of all scored trials with repeat: until decided (default: 20 min)"""
     sentinels: Annotated[int, *_number("whole number", 0, 100)] = 0
-    """one scored trial in so many repeats a profiling cell, and shows drift; 0: none (default: 0)"""
+    """of so many scored trials one repeats a profiling cell, for drift; 0: none (default: 0)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
     """uncounted trials after each start of a cluster (default: 1)"""
     seed: Seed = 7

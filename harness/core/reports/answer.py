@@ -258,6 +258,7 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
         trials = count(len(results.trials), "trial")
         ending = by_number(len(disturbed), "It counts", "They count")
         yield f"{len(disturbed)} of {trials} ran disturbed: others used the machine. {ending}."
+    yield from drifted(results)
     yield from framed_cells(results)
     yield from lucky_coin(results)
     if ranking is not None:
@@ -292,6 +293,25 @@ def failed_trials(results: ReportData) -> Iterator[str]:
     for record in results.failed_trials[:_MOST_NAMED]:
         reason = record.reason.strip().partition("\n")[0]
         yield f"{record.trial.id}: {reason or 'no reason was recorded'}"
+
+
+def drifted(results: ReportData) -> Iterator[str]:
+    """What sentinels say of the machine: how much of all errors is no model's."""
+    drift = results.score_book.drift
+    planned = sum(record.trial.use == "sentinel" for record in results.trials)
+    if drift is None:
+        if planned:
+            yield "Drift is not known: no sentinel is done, or nothing shows how much they vary."
+        return
+    change = percent(drift.ratio - 1, drift.high - drift.low, signed=True)
+    ends = " to ".join(
+        percent(end - 1, drift.high - drift.low, signed=True) for end in (drift.low, drift.high)
+    )
+    cells = count(drift.cells, "profiling cell")
+    sentence = f"Drift {change} ({ends}): by {count(drift.sentinels, 'sentinel')}, {cells} measured"
+    sentence += " again among the scored trials, these ran so much longer than those of the"
+    sentence += " profiles. It is in all errors alike; times at reference speed are without it."
+    yield sentence
 
 
 def framed_cells(results: ReportData) -> Iterator[str]:
