@@ -105,7 +105,10 @@ def test_every_command_reads_an_older_run(shape):
     As one of the present shape.
     """
     run = unpacked(shape)
-    assert read_by_all(COMMANDS | WITH_LOGS, run) == {}
+    lines = COMMANDS | WITH_LOGS
+    if shape >= 10:  # the baseline has its present name
+        lines = {line.replace(",nearest", ",scaling"): status for line, status in lines.items()}
+    assert read_by_all(lines, run) == {}
 
 
 @pytest.mark.parametrize("shape", PUBLISHED)
