@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import Answer, Question
 from harness.base.records.score import ScoreBook
-from harness.base.records.trial import Limit, LimitedCluster
+from harness.base.records.trial import Limit, LimitedCluster, MachineLoad
 from harness.core.reports.answer import facts, headline, not_applicable
 
 MODELS = ("whatif", "whatif-mr2")
@@ -265,3 +266,40 @@ class TestFacts:
         (sentence,) = not_applicable(dataclasses.replace(whole, predictions=unanswered))
 
         assert sentence.endswith("in 1 cell: the profile lacks a_s, b_s, c_s and 2 more.")
+
+
+class TestOthers:
+    ANSWER = Answer(
+        question=Question(how_far="best"), asked="sealed", outcome="yes", sentence="whatif is off."
+    )
+
+    def used_by_others(self, data, *shares):
+        """The run whose scored trials ran while others used these shares of the machine."""
+        scored = [record for record in data.trials if record.trial.is_scored][: len(shares)]
+        loads = {
+            record.trial.id: {
+                "this machine": MachineLoad(busy=0.9, steal=0.0, others=share, swap_bytes_per_s=0.0)
+            }
+            for record, share in zip(scored, shares, strict=True)
+        }
+        trials = [
+            record.model_copy(update={"loads": loads.get(record.trial.id, {}), "state": "done"})
+            for record in data.trials
+        ]
+        book = data.score_book.model_copy(update={"answer": self.ANSWER})
+        return dataclasses.replace(data, score_book=book, trials=trials)
+
+    def test_what_others_did_in_most_trials_is_said_before_any_model_is_named(self, whole):
+        """
+        Of two of three trials; the median counts.
+        """
+        sentence = headline(self.used_by_others(whole, 0.6, 0.02, 0.62))
+
+        assert sentence == "Not a measurement: others used 60 % of the processors. whatif is off."
+
+    @pytest.mark.parametrize("shares", [(0.02, 0.6, 0.03), (0.1,), (), (None, None)])
+    def test_what_others_did_in_few_trials_is_no_head(self, whole, shares):
+        """
+        Nor what is not known, nor a tenth.
+        """
+        assert headline(self.used_by_others(whole, *shares)) == "whatif is off."

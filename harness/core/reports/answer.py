@@ -38,6 +38,7 @@ ASKED: dict[Asked, str] = {
     "explored": "Explored, not proved: ",
 }
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
+_MOST_FOREIGN = 0.1  # share of the processors, median over the scored trials
 _MOST_NAMED = 4  # pairs of models of which it is said what would decide, and failed trials
 # Of 200 draws so many are nearer by chance alone on less than 1 of 100 grids.
 _MOST_BY_CHANCE = 0.10
@@ -45,10 +46,14 @@ _MOST_LACKING = 3  # names of statistics: a line for each model, not a page
 
 
 def headline(results: ReportData) -> str:
-    """Answer the question; where there are no scores, say what is missing."""
+    """
+    Answer the question; where there are no scores, say what is missing.
+
+    Where others used the machine most of the time that is said first, before any model is named.
+    """
     found = results.score_book.answer
     if found is not None:
-        return answer_sentence(found)
+        return f"{foreign_sentence(results)}{answer_sentence(found)}"
     ranking = results.score_book.ranking("raw")
     done = len(results.trials)
     done -= len(results.failed_trials)
@@ -70,6 +75,20 @@ def headline(results: ReportData) -> str:
     tally = results.score_book.tally("trial")
     counted = "" if tally is None else f" Scored: {tally_text(tally)}."
     return f"No answer: no prediction could be scored.{counted}"
+
+
+def foreign_sentence(results: ReportData) -> str:
+    """Say that what was measured is what others did, where that is so in most scored trials."""
+    shares = [
+        others
+        for record in results.trials
+        if record.trial.is_scored
+        and record.state == "done"
+        and (others := record.most("others")) is not None
+    ]
+    if not shares or median(shares) <= _MOST_FOREIGN:
+        return ""
+    return f"Not a measurement: others used {percent(median(shares))} of the processors. "
 
 
 def answer_sentence(found: Answer) -> str:
