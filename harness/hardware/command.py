@@ -14,11 +14,11 @@ import click
 
 from harness.base.documents.wording import count
 from harness.base.errors import MachineError, SpecError
-from harness.base.units import parse_duration
 from harness.cli.console import completion
 from harness.cli.console.command import command, group
 from harness.cli.console.options import (
     PICTURES,
+    duration_s,
     file_option,
     json_option,
     open_evaluation,
@@ -43,10 +43,7 @@ def _seconds(_context: click.Context, _option: click.Parameter, text: str | None
     """Seconds of a duration; an error of the command line where it is none, or too short."""
     if text is None:
         return None
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    seconds = duration_s(text)
     if seconds < _LEAST_S:
         raise click.BadParameter(f"{text} is too short for a cluster and a job; write 2m or more")
     return seconds

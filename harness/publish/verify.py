@@ -702,7 +702,8 @@ def lines_over_runs(name: str, subjects: List[Subject]) -> List[str]:
     if len(subjects) < FEWEST_RUNS:
         return [f"{text} average; an interval over runs takes {FEWEST_RUNS} of them."]
     half = t_quantile(len(subjects) - 1) * stdev(errors[best]) / len(subjects) ** 0.5
-    low, high = share(max(0.0, mean(errors[best]) - half)), share(mean(errors[best]) + half)
+    low = share(max(0.0, mean(errors[best]) - half))
+    high = share(mean(errors[best]) + half)
     return [f"{text} average, between {low} and {high} over such runs (95 %)."]
 
 
@@ -799,7 +800,8 @@ def check_question(folder: Path, about: Row) -> None:
         asks = asks_of(question)
         stored = [about["asks"], about["scope"], about["extrapolate"]]
         if question["moved_since"]:  # the earlier run may be called otherwise in a bundle
-            asks[0], stored[0] = "moved_since", stored[0].split(" ")[0]
+            asks[0] = "moved_since"
+            stored[0] = stored[0].split(" ")[0]
         if asks != stored:
             raise ValueError(f"{place}, and {name} asks {asks}")
 

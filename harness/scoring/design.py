@@ -195,7 +195,8 @@ def family_limit(units: int, pairs: int, *, is_asked: bool) -> float:
     models = min(max(2, models), DRAWS)
     first, second = np.triu_indices(models, 1)
     if is_asked:
-        first, second = first[:pairs], second[:pairs]
+        first = first[:pairs]
+        second = second[:pairs]
     signs = flip_signs(units)
     limits = []
     for family in range(_FAMILIES):

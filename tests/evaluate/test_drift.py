@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.base.records.profile import Profile, SpeedCorrection
-from harness.base.records.score import Drift, Measurement
+from harness.base.records.score import Drift, Measurement, ScoreBook
 from harness.base.records.trial import (
     Cell,
     ClusterSpec,
@@ -94,13 +94,18 @@ def test_without_a_sentinel_nothing_is_known(count):
     assert drift_of(Trials(*ROWS[:count]), {}) is None
 
 
-def test_a_run_without_traces_says_nothing():
+def test_a_run_without_traces_says_what_was_published():
     """
-    It was published without them.
+    Its jobs are not there; without a sentinel it says nothing.
     """
     trials = Trials(*ROWS)
     trials.has_traces = False
+    book = ScoreBook(drift=FOUND)
+    measured = SimpleNamespace(read_stored_scores=lambda: book)
+    trials.run = SimpleNamespace(measured=measured)
 
+    assert drift_of(trials, {}) == FOUND
+    trials.done = {key: one for key, one in trials.done.items() if not one.trial.sentinel}
     assert drift_of(trials, {}) is None
 
 

@@ -14,10 +14,10 @@ from harness.base.documents.wording import count
 from harness.base.errors import ClusterError, HarnessError, SpecError
 from harness.base.records.trial import format_control
 from harness.base.text import did_you_mean, excerpt
-from harness.base.units import format_bytes, format_duration, parse_duration
+from harness.base.units import format_bytes, format_duration
 from harness.cli.console import completion
 from harness.cli.console.command import command, group
-from harness.cli.console.options import json_option, open_session
+from harness.cli.console.options import duration_s, json_option, open_session
 from harness.cli.console.present import Note, Part, Rows, present, show
 from harness.clusters import lease, state
 from harness.clusters.base import Cluster
@@ -36,10 +36,7 @@ _MOST_TEXT = 200  # of what a ResourceManager reports
 
 def _lifetime_s(_context: click.Context, _option: click.Parameter, text: str) -> int:
     """Whole seconds of a duration; an error of the command line where it is none."""
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    seconds = duration_s(text)
     if not 60 <= seconds <= _LONGEST_S:
         raise click.BadParameter(f"{text} is not between a minute and 30 days")
     return int(seconds)

@@ -13,6 +13,7 @@ from harness.base.documents.wording import count
 from harness.cli.console.command import command
 from harness.cli.console.options import (
     choice_option,
+    duration_s,
     experiment_arguments,
     json_option,
     results_option,
@@ -66,12 +67,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
     """Seconds of a duration; an error of the command line where it is none, or below 0."""
-    from harness.base.units import parse_duration
-
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from error
+    seconds = duration_s(text)
     if not 0 <= seconds <= _LONGEST_WAIT_S:
         raise click.BadParameter(f"{text} is no time to wait; write 0s to 24h")
     return seconds
@@ -79,7 +75,8 @@ def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: st
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
-    if options.pop("anyway", False) and session.experiment.question.nearer:
+    question = session.experiment.question
+    if options.pop("anyway", False) and (question.nearer or question.claims):
         session = replace(session, overrides=(*session.overrides, "question.anyway=true"))
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed

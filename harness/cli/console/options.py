@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.errors import SpecError
+from harness.base.units import parse_duration
 from harness.cli.console import completion
 from harness.cli.console.present import Note, show
 from harness.cli.console.talk import Progress
@@ -207,3 +208,11 @@ def source_argument(
 
 experiment_arguments = partial(source_argument, metavar="FILE", open_source=open_session)
 run_argument = partial(source_argument, metavar="RUN", open_source=open_evaluation)
+
+
+def duration_s(text: str) -> float:
+    """Seconds of the duration that an option has; an error of the command line where it is none."""
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error

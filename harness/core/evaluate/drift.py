@@ -19,12 +19,14 @@ def drift_of(trials: StoredTrials, profiles: Mapping[str, Profile]) -> Drift | N
     The drift of the done *trials*, by the job times of cells that were measured at both times.
 
     Times are at reference speed by the *profiles*, where that is adopted: the ratio is what the
-    speed probe did not see.  `None` where no sentinel is done, where too few trials show a spread,
-    or where the times are not there.
+    speed probe did not see.  Of a run that was published without its traces it is what was
+    published.  `None` where no sentinel is done, or where too few trials show a spread.
     """
     has_sentinels = any(record.trial.use == "sentinel" for record in trials.done.values())
-    if not has_sentinels or not trials.has_traces:
+    if not has_sentinels:
         return None
+    if not trials.has_traces:
+        return trials.run.measured.read_stored_scores().drift
     before_s = defaultdict[str, list[float]](list)
     later_s = defaultdict[str, list[float]](list)
     for record in trials.done.values():
