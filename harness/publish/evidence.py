@@ -132,7 +132,9 @@ def is_scored_anew(run: Run) -> bool:
 def score_anew(copy: Run) -> None:
     """Score *copy*, which has no evidence yet, by its own ids; packed if its scores were."""
     (path,) = (copy.path / SCORES).iterdir()
-    scores = Evaluation.of(copy).score(copy.read_scores().measurements)
+    stored = copy.read_scores()
+    scores = Evaluation.of(copy).score(stored.measurements)
+    scores = scores.model_copy(update={"drift": stored.drift})
     data = json_bytes(scores.model_dump(mode="json"), indent=None)
     remove_tree(path.parent)
     path.parent.mkdir()

@@ -16,7 +16,7 @@ from harness.base.records.trial import (
     WorkloadSpec,
 )
 from harness.core.evaluate.drift import drift_of
-from harness.core.evaluate.measurements import without_drift
+from harness.core.evaluate.measurements import measure_trials, without_drift
 from harness.core.reports.answer import drifted
 from tests.run.fakes import VERSIONS
 
@@ -120,6 +120,24 @@ def test_times_at_reference_speed_are_without_it():
 
     assert without.raw_s == {"job_s": 11.0}
     assert without.reference_s == {"job_s": pytest.approx(10.0)}
+
+
+def test_stored_times_are_without_it_already():
+    """
+    They stay, and the jobs that show it are not read: a bundle may not have them.
+    """
+    trials = Trials(*ROWS)
+    trials.run = SimpleNamespace(read_profiles=dict)
+    trials.jobs = None
+    stored = [
+        Measurement(
+            cell="c", workload="w", trial=key, raw_s={"job_s": 9.0}, reference_s={"job_s": 8.0}
+        )
+        for key, record in trials.done.items()
+        if record.trial.is_scored
+    ]
+
+    assert measure_trials(trials, stored) == stored
 
 
 FOUND = Drift(ratio=1.104, low=1.08, high=1.13, sentinels=2, cells=2)

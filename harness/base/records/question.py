@@ -52,6 +52,11 @@ class Question(Record):
         return self.nearer or tuple(name for name in (self.how_far,) if name not in ("", BEST))
 
     @property
+    def is_about_pairs(self) -> bool:
+        """Whether it asks which of two models is nearer."""
+        return bool(self.nearer or self.claims)
+
+    @property
     def asks(self) -> Question:
         """What is asked, without the words: what is sealed."""
         return Question(**{**self.as_record().model_dump(), "title": ""})

@@ -75,8 +75,7 @@ def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: st
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:
     """Run the trials that are not done, and show how many are done and failed."""
-    question = session.experiment.question
-    if options.pop("anyway", False) and (question.nearer or question.claims):
+    if options.pop("anyway", False) and session.experiment.question.is_about_pairs:
         session = replace(session, overrides=(*session.overrides, "question.anyway=true"))
     run, failed = session.measure(**options)
     done = len(run.read_plan()) - failed

@@ -24,9 +24,10 @@ def measure_trials(
 ) -> list[Measurement]:
     """Measured times of each scored trial, with *profiling* of all; *stored* ones as they are."""
     profiles = trials.run.read_profiles()
-    found = drift_of(trials, profiles)
-    ratio = 1.0 if found is None else found.ratio
     stored_by_trial = {measurement.trial: measurement for measurement in stored}
+    # Stored times are without the drift already, and what shows it may not be there.
+    found = None if stored_by_trial else drift_of(trials, profiles)
+    ratio = 1.0 if found is None else found.ratio
     measurements = []
     for trial_id, record in trials.done.items():
         if not (record.trial.is_scored or profiling):

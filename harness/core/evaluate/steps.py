@@ -152,7 +152,8 @@ def score_run(
         fix = "measure it with predict: {order: blind}, or score it without --strict"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
-    stored = (*stored, *trials.published_measurements())
+    given = tuple(stored)
+    stored = (*given, *trials.published_measurements())
     question, asked = asked_question(trials)
     score_book = score(
         trials.predictions,
@@ -163,7 +164,8 @@ def score_run(
         asked=asked,
         earlier=[*earlier_predictions(run)] if asked == "explored" else (),
     )
-    drift = drift_of(trials, run.read_profiles())
+    # Who gives measurements knows the drift that they are without.
+    drift = None if given else drift_of(trials, run.read_profiles())
     score_book = score_book.model_copy(update={"drift": drift})
     run.write_scores(score_book)
     return score_book

@@ -125,8 +125,7 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
         raise SpecError(
             what, where=source, fix="leave out extrapolate, or give an axis more values"
         )
-    is_about_pairs = question.nearer or question.claims
-    if not is_about_pairs or question.anyway or found.tells_perfection:
+    if not question.is_about_pairs or question.anyway or found.tells_perfection:
         return
     needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"
     needed += f" {100 * POWER:.0f} are needed"

@@ -52,9 +52,13 @@ def reproduce(
 
     def score() -> None:
         scores = evaluation.score(measurements)
+        stored: dict[str, object] = {}
         if experiment.question.moved_since:  # the answer rests on a run that is not made again
-            answered = scores.model_copy(update={"answer": run.read_scores().answer})
-            remade_run.write_scores(answered)
+            stored["answer"] = run.read_scores().answer
+        if measurements:  # and the drift on traces that are not there
+            stored["drift"] = run.read_scores().drift
+        if stored:
+            remade_run.write_scores(scores.model_copy(update=stored))
 
     make: dict[str, Callable[[], object]] = {
         "trace": lambda: remake_all_traces(remade_run),
