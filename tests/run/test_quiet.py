@@ -101,3 +101,18 @@ def test_who_asked_for_no_wait_gets_none(waiting):
     quiet.wait(Machine(0.9))
 
     assert (said, now) == ([], [0.0])
+
+
+def test_ctrl_c_ends_the_wait_and_leaves_nothing_behind(tmp_path):
+    """
+    No trial is in flight: nothing is lost.
+    """
+
+    def interrupted(_seconds):
+        raise KeyboardInterrupt
+
+    quiet = QuietWait(60.0, tmp_path, [].append, lambda: 0.0, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        quiet.wait(Machine(0.5))
+
+    assert [*tmp_path.iterdir()] == []
