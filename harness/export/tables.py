@@ -92,13 +92,13 @@ def junit(run: Frames) -> str:
     """
     score_book = run.run.read_scores()
     labels = run.evaluation.labels
-    ranking = score_book.ranking("raw")
+    ranking = score_book.ranking()
     suites = dict[str, list[Case]]()
     quantity = ranking.quantity if ranking else "job_s"
     scores = {
         (score.model, score.cell): score
         for score in score_book.scores
-        if (score.quantity, score.speed) == (quantity, "raw")
+        if (score.quantity, score.speed) == (quantity, score_book.speed)
     }
     for model, predictions in run.run.read_predictions().items():
         cases = suites[model] = []

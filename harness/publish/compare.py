@@ -267,7 +267,7 @@ def conclude(run: str, published: ScoreBook, measured: ScoreBook) -> Iterator[Co
 
     Of fewer than six cells a mean error has no interval, and nothing is concluded from it.
     """
-    ranking = published.ranking("raw")
+    ranking = published.ranking()
     quantity = ranking.quantity if ranking else ""
     findings = [
         *verdict_findings(published, measured),
@@ -350,10 +350,11 @@ def error_findings(published: ScoreBook, measured: ScoreBook, quantity: str) -> 
 def _mean_errors(score_book: ScoreBook, quantity: str) -> dict[str, tuple[float, float, float]]:
     """Mean error of each model over enough cells, in percent, and its low and its high end."""
     errors = dict[str, tuple[float, float, float]]()
+    asked = (quantity, score_book.speed, "*")
     for summary in score_book.summaries:
-        is_asked = (summary.quantity, summary.speed, summary.workload) == (quantity, "raw", "*")
+        kind = (summary.quantity, summary.speed, summary.workload)
         error = summary.metrics.get("mape")
-        if not is_asked or summary.cells < FEWEST_CELLS or error is None:
+        if kind != asked or summary.cells < FEWEST_CELLS or error is None:
             continue
         if error.low is not None and error.high is not None:
             errors[summary.model] = (100 * error.value, 100 * error.low, 100 * error.high)
@@ -373,7 +374,7 @@ def _signs(score_book: ScoreBook, quantity: str) -> dict[str, str]:
     """Models that err to one side in each of six cells or more: by chance 3 % of them would."""
     errors = defaultdict[str, list[float]](list)
     for score in score_book.scores:
-        if (score.quantity, score.speed) == (quantity, "raw"):
+        if (score.quantity, score.speed) == (quantity, score_book.speed):
             errors[score.model].append(score.signed_error)
     signs = dict[str, str]()
     for model, signed_errors in errors.items():
@@ -427,10 +428,10 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
 def error_rows(evaluation: Evaluation, bundle: str) -> Iterator[Row]:
     """The mean errors of the models of a run by the quantity that they are ranked by."""
     score_book = evaluation.run.read_scores()
-    ranking = score_book.ranking("raw")
+    ranking = score_book.ranking()
     if ranking is None:
         return
-    ranked = ("*", ranking.quantity, "raw")
+    ranked = ("*", ranking.quantity, ranking.speed)
     for summary in score_book.summaries:
         error = summary.metrics.get("mape")
         if error and (summary.workload, summary.quantity, summary.speed) == ranked:

@@ -78,6 +78,7 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
     """One row: the run, whether it is blind, at which level its pairs are tested."""
     run = evaluation.run
     manifest = evaluation.run.read_manifest()
+    score_book = run.read_scores()
     ends_s = [record.finished_s for record in run.trials().values()]
     yield {
         "id": run.id,
@@ -85,7 +86,8 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         "hardware": hardware_of(evaluation),
         "blind": not blind_refusals(run, evaluation.done.values()),
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
-        **asked_columns(run.read_scores().answer),
+        **asked_columns(score_book.answer),
+        **speed_columns(score_book),
         "schema": manifest.schema_version,
         "sealed": run.seal.sha256(),
         "started_s": manifest.created_s,
@@ -98,6 +100,14 @@ def asked_columns(found: Answer | None) -> Row:
     if found is None:
         return {**question_columns(Question(how_far=BEST)), "asked": "afterwards"}
     return {**question_columns(found.question), "asked": found.asked}
+
+
+def speed_columns(score_book: ScoreBook) -> Row:
+    """At which speed verdicts are read, and the drift at whose ends they hold."""
+    drift = score_book.drift
+    numbers = (None, None, None) if drift is None else (drift.ratio, drift.low, drift.high)
+    columns = ("drift", "drift_low", "drift_high")
+    return {"read_at": score_book.speed, **dict(zip(columns, numbers, strict=True))}
 
 
 def question_columns(question: Question) -> Row:
@@ -299,7 +309,7 @@ def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) ->
 
 def lines_over_runs(evaluations: Sequence[Evaluation]) -> Iterator[str]:
     """Of several runs of an experiment a line: how far the best model is off over all of them."""
-    rankings = [evaluation.run.read_scores().ranking("raw") for evaluation in evaluations]
+    rankings = [evaluation.run.read_scores().ranking() for evaluation in evaluations]
     if len(rankings) < 2 or None in rankings:
         return
     rows = models_over_runs([ranking for ranking in rankings if ranking is not None])
@@ -312,7 +322,7 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     """Four lines about one run; the form is fixed (docs/rules.md), as it is computed again."""
     run = evaluation.run
     score_book = run.read_scores()
-    ranking = score_book.ranking("raw")
+    ranking = score_book.ranking()
     first = "no model can be ranked."
     noise = "not known."
     if ranking is not None and ranking.models:
@@ -374,7 +384,7 @@ def known_floors(score_book: ScoreBook, ranking: Ranking) -> list[float]:
     """The noise floors that are known, of the cells that all models of a ranking answer."""
     floors = defaultdict[str, dict[str, float | None]](dict)
     for score in score_book.scores:
-        is_ranked = (score.quantity, score.speed) == (ranking.quantity, "raw")
+        is_ranked = (score.quantity, score.speed) == (ranking.quantity, ranking.speed)
         if is_ranked and score.model in ranking.models:
             floors[score.model][score.cell] = score.floor
     common = set.intersection(*map(set, floors.values()))

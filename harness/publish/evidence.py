@@ -133,8 +133,7 @@ def score_anew(copy: Run) -> None:
     """Score *copy*, which has no evidence yet, by its own ids; packed if its scores were."""
     (path,) = (copy.path / SCORES).iterdir()
     stored = copy.read_scores()
-    scores = Evaluation.of(copy).score(stored.measurements)
-    scores = scores.model_copy(update={"drift": stored.drift})
+    scores = Evaluation.of(copy).score(stored)
     data = json_bytes(scores.model_dump(mode="json"), indent=None)
     remove_tree(path.parent)
     path.parent.mkdir()

@@ -195,14 +195,14 @@ def paper_tables(results: ReportData) -> dict[str, Table]:
             *(percent(pair.chance, 0.001), pair.verdict),
         )
         for pair in results.score_book.comparisons
-        if (pair.quantity, pair.speed, pair.family) == (quantity, "raw", "explored")
+        if (pair.quantity, pair.speed, pair.family) == (quantity, results.speed, "explored")
     ]
     tables = {
         "cells": _part(
             cells.error_table(results, quantity),
             ("Cell", "Range", "Repeats", "Measured, s", "Noise"),
             f"Measured {time}: mean of the repeats of each cell, and the noise of that mean.",
-            {"Speed": "raw"},
+            {"Speed": results.speed},
         ),
         "scores": _part(
             scores.score_table(results),

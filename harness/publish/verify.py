@@ -40,7 +40,8 @@ KEYS = ("cell", "trial", "model", "quantity", "refit", "speed", "better", "worse
         "metric", "workload")  # fmt: skip
 SCORE = ("predicted", "measured", "trials", "floor", "signed_error", "relative_error", "i_accu")
 PAIR = ("cells", "chance", "difference", "low", "high")
-NUMBERS = {*SCORE, *PAIR, "level", "refit", "value", "low_90", "high_90"}
+DRIFT = ("drift", "drift_low", "drift_high")
+NUMBERS = {*SCORE, *PAIR, *DRIFT, "level", "refit", "value", "low_90", "high_90"}
 # A text that a spreadsheet would take for a formula has an apostrophe before it.
 GUARDED = tuple("'" + first for first in "=+-@\t\uff1d\uff0b\uff0d\uff20")
 
@@ -171,12 +172,18 @@ def squared_spreads(times: Any) -> Any:
 
 
 class Subject(NamedTuple):
-    """What is asked of a run, and its scores of job times at one speed in the cells it is about."""
+    """
+    What is asked of a run, and its scores of job times at one speed in the cells it is about.
+
+    Verdicts are those at the speed *read_at*; there they hold at all *stretches* (section 4).
+    """
 
     asks: List[str]
     asked: str  # when: sealed, afterwards, or explored
     scope: str
     level: float
+    read_at: str
+    stretches: List[float]
     inputs: Dict[str, str]
     scores: Dict[str, Dict[str, Row]]  # by model and cell
     ranked: List[str]
@@ -186,9 +193,12 @@ class Subject(NamedTuple):
         """Scores of a model in those cells."""
         return [self.scores[model][cell] for cell in cells]
 
-    def errors(self, model: str, cells: Iterable[str]) -> List[float]:
-        """Relative errors of a model in those cells."""
-        return [row["relative_error"] for row in self.row(model, cells)]
+    def errors(self, model: str, cells: Iterable[str], stretch: float = 1.0) -> List[float]:
+        """Relative errors of a model in those cells, at a stretch."""
+        rows = self.row(model, cells)
+        if stretch == 1.0:
+            return [row["relative_error"] for row in rows]
+        return [abs(row["predicted"] / row["measured"] * stretch - 1) for row in rows]
 
     def error(self, model: str, cells: List[str]) -> float:
         """Mean relative error of a model over those cells."""
@@ -239,9 +249,19 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
     asks = about["asks"].split(" ")
     scope = about["scope"]
-    found = Subject(asks, about["asked"], scope, about["level"], inputs, answered, names, cells)
+    read_at = about.get("read_at", "raw")  # bundles of earlier versions have no such column
+    stretches = stretches_of(about) if speed == read_at else [1.0]
+    given = (about["level"], read_at, stretches)
+    found = Subject(asks, about["asked"], scope, *given, inputs, answered, names, cells)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
+
+
+def stretches_of(about: Row) -> List[float]:
+    """By which factors predicted over measured times are larger at the ends of the drift."""
+    if about.get("drift") is None:
+        return [1.0]
+    return [1.0, about["drift_low"] / about["drift"], about["drift_high"] / about["drift"]]
 
 
 def ranked_of(answered: Dict[str, Dict[str, Row]]) -> Tuple[List[str], List[str]]:
@@ -258,7 +278,7 @@ def compared(about: Subject, speed: str) -> Table:
     """Rows of data/comparisons.csv: the asked family, and all pairs of ranked models."""
     rows = {}  # type: Table
     first, *rivals = about.asks[1:]
-    is_family = (about.asks[0], speed) == ("nearer", "raw") and about.asked != "explored"
+    is_family = (about.asks[0], speed) == ("nearer", about.read_at) and about.asked != "explored"
     asked = (first, *rivals) if is_family else ()
     shared = [set(about.scores.get(model, ())) for model in asked]
     if asked and set.intersection(*shared):
@@ -276,11 +296,14 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
     same = first_alike({model: about.row(model, cells) for model in models})
     tested = [*dict.fromkeys((same[a], same[b]) for a, b in pairs if same[a] != same[b])]
     units = about.places(pairs[0][0], cells) if pairs else []
-    errors = {model: about.errors(model, cells) for model in same.values()}
-    gaps = [[x - y for x, y in zip(errors[a], errors[b])] for a, b in tested]
     tests = {}
+    gaps = gaps_of(about, tested, cells, 1.0)
     if len(set(units)) >= FEWEST_UNITS:
-        tests = dict(zip(tested, flip_tests(gaps, units, name, about.level)))
+        at_each = [
+            flip_tests(gaps_of(about, tested, cells, stretch), units, name, about.level)
+            for stretch in about.stretches
+        ]
+        tests = dict(zip(tested, map(held_at_all, zip(*at_each))))
     rows = {}  # type: Table
     for a, b in pairs:
         key = same[a], same[b]
@@ -293,6 +316,18 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
         columns = ("difference", "low", "high", "chance", "verdict")
         rows["job_s", speed, a, b, name] = dict(zip(columns, values), cells=len(cells))
     return rows
+
+
+def gaps_of(about: Subject, pairs: Any, cells: Any, stretch: float) -> List[List[float]]:
+    """Errors of the first of each pair less those of the second, at a stretch."""
+    errors = {m: about.errors(m, cells, stretch) for m in {m for pair in pairs for m in pair}}
+    return [[x - y for x, y in zip(errors[a], errors[b])] for a, b in pairs]
+
+
+def held_at_all(tests: Any) -> Any:
+    """Difference of the first of the tests of a pair, with the widest ends and chance of all."""
+    low, high, chance = (list(column) for column in [*zip(*tests)][1:])
+    return tests[0][0], min(low), max(high), max(chance)
 
 
 def first_alike(rows: Dict[str, List[Row]]) -> Dict[str, str]:
@@ -512,7 +547,9 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     cells = about.cells if is_best else sorted(about.scores.get(model, ()))
     if not cells:
         return f"It cannot be told: {model} has no answer in a cell."
-    low, high = mean_interval(about.errors(model, cells), about.units(cells))
+    units = about.units(cells)
+    ends_at = [mean_interval(about.errors(model, cells, at), units) for at in about.stretches]
+    low, high = min(low for low, _ in ends_at), max(high for _, high in ends_at)
     is_interval = len(set(about.units(cells))) >= INTERVAL_UNITS
     ends = f"{'95 %' if is_interval else 'cells'}: {share(low)} to {share(high)}"
     error = about.error(model, cells)
@@ -537,7 +574,7 @@ def floor_clause(rows: List[Row], error: float) -> str:
 def beside_others(about: Subject, comparisons: Table) -> str:
     """What the best model is beside each of the others."""
     first, *rivals = about.ranked
-    verdicts = {rival: pair_of(first, rival, comparisons)["verdict"] for rival in rivals}
+    verdicts = {rival: pair_of(first, rival, about, comparisons)["verdict"] for rival in rivals}
     if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
         return "It is nearer than each of the others."
     clauses = []
@@ -547,11 +584,11 @@ def beside_others(about: Subject, comparisons: Table) -> str:
     return f"It {'; it '.join(clauses)}."
 
 
-def pair_of(first: str, second: str, comparisons: Table) -> Any:
+def pair_of(first: str, second: str, about: Subject, comparisons: Table) -> Any:
     """The row of two models as asked, else as explored; with who is the better one."""
     for name in ("asked", "explored"):
         for better, worse in ((first, second), (second, first)):
-            row = comparisons.get(("job_s", "raw", better, worse, name))
+            row = comparisons.get(("job_s", about.read_at, better, worse, name))
             if row is not None:
                 return dict(row, better=better)
     return None
@@ -560,13 +597,13 @@ def pair_of(first: str, second: str, comparisons: Table) -> Any:
 def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tuple[str, str]:
     """Whether the first model is nearer than each of the others: in a word, and the sentence."""
     first, *rivals = models
-    pairs = {rival: pair_of(first, rival, comparisons) for rival in rivals}
+    pairs = {rival: pair_of(first, rival, about, comparisons) for rival in rivals}
     if None in pairs.values():
         return "cannot tell", f"It cannot be told: {why_not_compared(models, about)}."
     fates = {rival: fate(first, pair) for rival, pair in pairs.items()}
     outcome, head = outcome_of(fates)
     cells = sorted(set.intersection(*(set(about.scores[model]) for model in models)))
-    if ("job_s", "raw", first, rivals[0], "asked") not in comparisons:
+    if ("job_s", about.read_at, first, rivals[0], "asked") not in comparisons:
         cells = about.cells
     texts = [f"{rival} by {share(about.error(rival, cells))}" for rival in rivals]
     off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
@@ -727,13 +764,13 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     farther = {
         key[3]
         for key, row in comparisons.items()
-        if (key[1], key[4], row["verdict"]) == ("raw", "explored", "nearer")
+        if (key[1], key[4], row["verdict"]) == (about.read_at, "explored", "nearer")
     }
     nearest = [model for model in about.ranked if model not in farther]
     is_decided = len(nearest) == 1
     for model in about.ranked:
         low, high = mean_interval(about.errors(model, about.cells), about.units(about.cells))
-        place = beside_first(model, about.ranked[0], comparisons)
+        place = beside_first(model, about, comparisons)
         if model == about.ranked[0]:
             place = "nearest" if is_decided else "undecided"
         if len(about.ranked) == 1:
@@ -743,9 +780,10 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     return lines
 
 
-def beside_first(model: str, first: str, comparisons: Table) -> str:
+def beside_first(model: str, about: Subject, comparisons: Table) -> str:
     """What is said of a model beside the one that errs least."""
-    row = comparisons.get(("job_s", "raw", first, model, "explored"), {"verdict": "undecided"})
+    key = ("job_s", about.read_at, about.ranked[0], model, "explored")
+    row = comparisons.get(key, {"verdict": "undecided"})
     return "farther" if row["verdict"] == "nearer" else str(row["verdict"])
 
 
@@ -774,7 +812,7 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
     for speed in ("raw", "reference"):
         comparisons.update(compared(subject(run, scores, speed), speed))
     compare("data/comparisons.csv", run["comparisons"], comparisons)
-    about = subject(run, scores, "raw")
+    about = subject(run, scores, run["runs"][()].get("read_at", "raw"))
     claim = claim_of(run, [trials[key] for key in done], about, comparisons)
     return table_of(run, about, comparisons), claim, about
 
@@ -834,10 +872,23 @@ def check_settings(folder: Path, run: Tables) -> None:
     level = LOOK_LEVEL if experiment.get("repeat") == UNTIL_DECIDED else LEVEL
     if about["level"] != level:
         raise ValueError(f"data/runs.csv {about['id']}: stored is the level {about['level']}")
+    if about.get("read_at", "raw") != speed_of(about, run["measurements"].values()):
+        raise ValueError(f"data/runs.csv {about['id']}: stored is the speed {about.get('read_at')}")
     for key, cell in run["cells"].items():
         expected = f"{cell['workload']} {cell['input_bytes']}"
         if cell["input"] != expected:
             raise ValueError(f"data/cells.csv {key}: stored {cell['input']}, computed {expected}")
+
+
+def speed_of(about: Row, measurements: Iterable[Row]) -> str:
+    """The speed at which verdicts are read (section 4); earlier versions read them as measured."""
+    if "read_at" not in about:
+        return "raw"
+    times = defaultdict(set)  # type: Any
+    for row in measurements:
+        times[row["cell"], row["trial"], row["quantity"]].add(row["value"])
+    is_corrected = any(len(values) > 1 for values in times.values())
+    return "reference" if is_corrected or about["drift"] is not None else "raw"
 
 
 def asks_of(question: Row) -> List[str]:

@@ -17,8 +17,9 @@ from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
 from harness.base.stats.resampling import FEWEST_CELLS, mean_interval, unit_count
 from harness.scoring.claims import CLAIMS
-from harness.scoring.comparisons import raw_job_scores
+from harness.scoring.comparisons import job_scores
 from harness.scoring.controls import cell_floors, floor_of_cells
+from harness.scoring.speeds import AS_IT_IS, errors_at
 
 # What is said of a model by its verdict beside another.
 _FATES = {
@@ -36,14 +37,15 @@ class Scored:
     """
     What was scored of a run: its ranking and comparisons.
 
-    *rows* are the raw scores of job times in the question's cells, by model and in the order of the
-    measured times, by which draws are dealt out.
+    *rows* are the scores of job times in the question's cells, by model and in the order of the
+    measured times, by which draws are dealt out.  *stretches* are those of `ReadAt`.
     """
 
     rows: Mapping[str, Sequence[Score]]
     ranking: Ranking
     comparisons: Sequence[Comparison]
     asked: Asked
+    stretches: Sequence[float] = AS_IT_IS
 
     @classmethod
     def of(
@@ -52,13 +54,14 @@ class Scored:
         ranking: Ranking,
         comparisons: Sequence[Comparison],
         asked: Asked,
+        stretches: Sequence[float] = AS_IT_IS,
     ) -> Scored:
         """Those of *scores* that count, beside the *ranking* and the *comparisons* of them."""
         rows = {
             model: sorted(cells.values(), key=lambda row: (row.measured_s, row.cell))
-            for model, cells in raw_job_scores(scores).items()
+            for model, cells in job_scores(scores, ranking.speed).items()
         }
-        return cls(rows, ranking, comparisons, asked)
+        return cls(rows, ranking, comparisons, asked, stretches)
 
     @cached_property
     def common_cells(self) -> set[str]:
@@ -84,7 +87,7 @@ class Scored:
         found = [
             pair
             for pair in self.comparisons
-            if (pair.quantity, pair.speed) == (COMPARED, "raw")
+            if (pair.quantity, pair.speed) == (COMPARED, self.ranking.speed)
             and (pair.better, pair.worse) in wanted
         ]
         return min(found, key=lambda pair: pair.family, default=None)
@@ -149,7 +152,7 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         return no_answer(question, scored.asked, f"{model} has no answer in a cell")
     errors = [score.relative_error for score in row]
     inputs = [score.input for score in row] if question.scope == "inputs" else []
-    low, high = mean_interval(errors, inputs)
+    low, high = interval_over(row, inputs, scored.stretches)
     has_interval = unit_count(errors, inputs) >= FEWEST_CELLS
     worst = max(errors)
     # Names of cells change when a run is published: they must not choose among equal errors.
@@ -172,6 +175,14 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     )
     sentence = how_far_sentence(numbers, scored, has_interval=has_interval)
     return numbers.model_copy(update={"sentence": sentence})
+
+
+def interval_over(
+    row: Sequence[Score], inputs: Sequence[str], stretches: Sequence[float]
+) -> tuple[float, float]:
+    """The interval of the mean error of a *row* that covers those at all *stretches*."""
+    ends = [mean_interval(errors_at(row, stretch).tolist(), inputs) for stretch in stretches]
+    return min(low for low, _ in ends), max(high for _, high in ends)
 
 
 def how_far_sentence(found: Answer, scored: Scored, *, has_interval: bool) -> str:

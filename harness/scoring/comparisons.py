@@ -14,16 +14,17 @@ import math
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from harness.base.records.question import BEST, Asked, Question, Scope
 from harness.base.records.score import COMPARED, Comparison, Family, Ranking, Score, Speed, Verdict
-from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests
+from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests, held_at_all
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.scoring.remedies import Remedy, remedy_text
+from harness.scoring.speeds import AS_IT_IS, ReadAt, errors_at
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -35,6 +36,10 @@ Pair = tuple[str, str]
 
 FAMILY_ERROR = 0.05
 MARGIN = 0.02  # two points: models nearer to each other than that are equal
+DRIFT_LEAVES_IT_OPEN = (
+    "it is told with the drift as it is, and not at both ends of its interval:"
+    " more sentinels would tell"
+)
 _UNANSWERED = "a model that is compared has no answer"
 _SAME = 1e-9  # predictions that differ by a smaller share are the same
 
@@ -48,6 +53,7 @@ def compare(
     error: float = FAMILY_ERROR,
     refits: Refits | None = None,
     earlier: Sequence[Score] = (),
+    read_at: ReadAt = ReadAt(),  # noqa: B008  (it never changes)
 ) -> tuple[list[Ranking], list[Comparison]]:
     """
     Rank the models per quantity and speed, and compare them by job times.
@@ -56,27 +62,30 @@ def compare(
     family of its own, unless it was *asked* beside another one.  *error* is the level of one look
     at the data.  *refits* are times by refits of the profiles: the reason of a verdict says where
     it turns round by one of them.  *earlier* are scores of models that had been asked before: what
-    is explored is one family with them.
+    is explored is one family with them.  What is asked is *read at* one speed.
     """
     groups = defaultdict[tuple[str, Speed], list[Score]](list)
     for score in scores:
         groups[score.quantity, score.speed].append(score)
     asks = question or Question(how_far=BEST)
-    settings = Settings(asks.scope, error, refits or {})
+    at_speed = Settings(asks.scope, error, refits or {}, read_at.stretches)
+    at_other_speed = replace(at_speed, stretches=AS_IT_IS)
     before = scores_by_model(earlier)
     rankings = []
     comparisons = list[Comparison]()
-    for (quantity, speed), group_scores in groups.items():
+    for (quantity, group_speed), group_scores in groups.items():
+        is_read = group_speed == read_at.speed
+        settings = at_speed if is_read else at_other_speed
         by_model = scores_by_model(group_scores)
         rows, left_out = ranked_rows(by_model)
         pairs = list[Comparison]()
         if quantity == COMPARED:
-            if speed == "raw" and asked != "explored":
+            if is_read and asked != "explored":
                 comparisons += asked_pairs(asks, by_model, settings)
             pairs = explored_pairs(rows, settings, before)
             comparisons += pairs
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
-        ranking = ranking_of(quantity, speed, rows, by_model)
+        ranking = ranking_of(quantity, group_speed, rows, by_model)
         changes: dict[str, object] = {"left_out": left_out if rows else {}}
         if quantity == COMPARED:
             changes["nearest"] = _nearest(rows, pairs)
@@ -92,10 +101,10 @@ def scores_by_model(scores: Iterable[Score]) -> dict[str, dict[str, Score]]:
     return dict(by_model)
 
 
-def raw_job_scores(scores: Iterable[Score]) -> dict[str, dict[str, Score]]:
-    """Those of *scores* by which models are compared, as measured, by their models and cells."""
+def job_scores(scores: Iterable[Score], speed: Speed) -> dict[str, dict[str, Score]]:
+    """Those of *scores* by which models are compared at that *speed*, by models and cells."""
     return scores_by_model(
-        score for score in scores if (score.quantity, score.speed) == (COMPARED, "raw")
+        score for score in scores if (score.quantity, score.speed) == (COMPARED, speed)
     )
 
 
@@ -173,11 +182,16 @@ def rows_in_order(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """For what verdicts are to hold, at which level one look is taken, and times by refits."""
+    """
+    For what verdicts are to hold, at which level one look is taken, and times by refits.
+
+    A verdict holds at all *stretches*.
+    """
 
     scope: Scope
     error: float
     refits: Refits
+    stretches: Sequence[float] = AS_IT_IS
 
 
 def asked_pairs(
@@ -303,24 +317,19 @@ class _Tests:
     gaps: Numbers  # pairs x cells
     units: Sequence[str]
     tests: FlipTests | None  # none where the units are too few
+    as_it_is: FlipTests | None  # with the drift as it is
 
     @classmethod
     def of(cls, rows: Rows, pairs: Sequence[Pair], family: Family, settings: Settings) -> _Tests:
-        """Test *pairs*, unless there are too few units."""
-        import numpy as np
-
+        """Test *pairs* at each stretch, unless there are too few units."""
         cells = next(iter(rows.values()), ())
         units = units_of(cells, settings.scope)
-        errors = {
-            model: np.asarray([score.relative_error for score in row])
-            for model, row in rows.items()
-        }
-        gaps = np.asarray([errors[first] - errors[second] for first, second in pairs])
-        tests = None
-        if len(pairs) and len(set(units)) >= FEWEST_UNITS:
-            side = cls.side(family)
-            tests = flip_tests(gaps, units, side=side, error=settings.error)
-        return cls(rows, pairs, family, settings, gaps, units, tests)
+        gaps = [_gaps(rows, pairs, stretch) for stretch in settings.stretches]
+        if not len(pairs) or len(set(units)) < FEWEST_UNITS:
+            return cls(rows, pairs, family, settings, gaps[0], units, None, None)
+        side = cls.side(family)
+        tests = [flip_tests(found, units, side=side, error=settings.error) for found in gaps]
+        return cls(rows, pairs, family, settings, gaps[0], units, held_at_all(tests), tests[0])
 
     @staticmethod
     def side(family: Family) -> Side:
@@ -396,6 +405,9 @@ class _Tests:
     def what_would_tell(self, place: int) -> str:
         """Say which repeats and cells or inputs would give the pair at *place* a verdict."""
         assert self.tests is not None
+        assert self.as_it_is is not None
+        if self.as_it_is.chance[place] <= self.settings.error:
+            return DRIFT_LEAVES_IT_OPEN
         open_count = int((self.tests.chance > self.settings.error).sum())
         sides = 1 if self.family == "asked" else 2
         remedy = Remedy(
@@ -406,6 +418,14 @@ class _Tests:
             margin=MARGIN,
         )
         return remedy_text(remedy)
+
+
+def _gaps(rows: Rows, pairs: Sequence[Pair], stretch: float) -> Numbers:
+    """Errors of the first of each pair less those of the second, at a *stretch*: pairs x cells."""
+    import numpy as np
+
+    errors = {model: errors_at(row, stretch) for model, row in rows.items()}
+    return np.asarray([errors[first] - errors[second] for first, second in pairs])
 
 
 def refit_differences(rows: Rows, pair: Pair, refits: Refits) -> list[float]:

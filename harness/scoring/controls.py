@@ -18,6 +18,7 @@ from harness.base.records.question import Scope
 from harness.base.records.score import Control, Score
 from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
 from harness.scoring.comparisons import FAMILY_ERROR, Rows, units_of
+from harness.scoring.speeds import AS_IT_IS, errors_at
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -37,14 +38,19 @@ def cell_floors(cells: Sequence[Score]) -> list[float] | None:
     return [largest if cell.floor is None else cell.floor for cell in cells]
 
 
-def perfect_errors(cells: Sequence[Score]) -> Numbers | None:
-    """Relative errors of a perfect model: draws x cells; `None` where no noise is known."""
+def perfect_errors(cells: Sequence[Score], stretch: float = 1.0) -> Numbers | None:
+    """
+    Relative errors of a perfect model at a *stretch*: draws x cells.
+
+    `None` where no noise is known.
+    """
     import numpy as np
 
     floors = cell_floors(cells)
     if floors is None:
         return None
-    errors: Numbers = np.abs(normal_draws("perfect", len(cells))) * np.asarray(floors)
+    noise = normal_draws("perfect", len(cells)) * np.asarray(floors)
+    errors: Numbers = np.abs(stretch - 1 + stretch * noise)
     return errors
 
 
@@ -63,19 +69,27 @@ def floor_of_cells(cells: Sequence[Score]) -> tuple[float | None, float | None]:
     return (None, None) if errors is None else floor_of(errors)
 
 
-def controls(rows: Rows, scope: Scope) -> list[Control]:
-    """The controls beside the models of *rows*, which are in the same cells, the nearest first."""
+def controls(rows: Rows, scope: Scope, stretches: Sequence[float] = AS_IT_IS) -> list[Control]:
+    """
+    The controls beside the models of *rows*, which are in the same cells, the nearest first.
+
+    What the test says of them holds at all *stretches*, too.
+    """
     cells = next(iter(rows.values()), ())
     if not cells:
         return []
     found = []
-    perfect = perfect_errors(cells)
-    if perfect is not None:
-        nearer = _shares_nearer(perfect, rows, scope)
-        found.append(_control("perfect", perfect, cells, nearer))
+    perfect = [errors for by in stretches if (errors := perfect_errors(cells, by)) is not None]
+    if perfect:
+        nearer = dict[str, float]()
+        for model, row in rows.items():
+            at_each = zip(perfect, stretches, strict=True)
+            gaps = [errors - errors_at(row, by) for errors, by in at_each]
+            nearer |= _share_nearer(model, gaps, row, scope)
+        found.append(_control("perfect", perfect[0], cells, nearer))
     model, row = next(iter(rows.items()))
     coin = coin_errors(row, "coin")
-    nearer = _share_nearer("coin", coin - coin_errors(row, "other coin"), row, scope)
+    nearer = _share_nearer("coin", [coin - coin_errors(row, "other coin")], row, scope)
     found.append(_control("coin", coin, cells, nearer, made_of=model))
     return found
 
@@ -112,22 +126,14 @@ def coin_errors(row: Sequence[Score], name: str) -> Numbers:
     return errors
 
 
-def _shares_nearer(errors: Numbers, rows: Rows, scope: Scope) -> dict[str, float]:
-    """In which share of the draws a control with these *errors* is nearer than each model."""
+def _share_nearer(
+    model: str, gaps: Sequence[Numbers], row: Sequence[Score], scope: Scope
+) -> dict[str, float]:
+    """In which share of the draws the first is nearer in all *gaps*, asked alone, by *model*."""
     import numpy as np
 
-    shares = dict[str, float]()
-    for model, row in rows.items():
-        gaps = errors - np.asarray([score.relative_error for score in row])
-        shares |= _share_nearer(model, gaps, row, scope)
-    return shares
-
-
-def _share_nearer(
-    model: str, gaps: Numbers, row: Sequence[Score], scope: Scope
-) -> dict[str, float]:
-    """In which share of the draws of *gaps* the first is nearer, asked alone, by that *model*."""
     units = units_of(row, scope)
     if len(set(units)) < FEWEST_UNITS:
         return {}
-    return {model: float((flip_chances(gaps, units) <= FAMILY_ERROR).mean())}
+    chances = np.max([flip_chances(found, units) for found in gaps], axis=0)
+    return {model: float((chances <= FAMILY_ERROR).mean())}

@@ -29,8 +29,8 @@ from harness.base.stats.flips import (
 )
 from harness.scoring.comparisons import (
     FAMILY_ERROR,
+    job_scores,
     ranked_rows,
-    raw_job_scores,
     same_predictions,
 )
 
@@ -230,7 +230,7 @@ def perfect_share(design: Design, spread: Spread, *, is_asked: bool) -> float:
 
 def spread_of(score_book: ScoreBook, origin: str) -> Spread | None:
     """The spread that an earlier run shows; `None` where it does not show all of it."""
-    rows, _ = ranked_rows(raw_job_scores(score_book.scores))
+    rows, _ = ranked_rows(job_scores(score_book.scores, score_book.speed))
     same_as = same_predictions(rows)
     rows = {model: row for model, row in rows.items() if same_as[model] == model}
     cells = next(iter(rows.values()), [])

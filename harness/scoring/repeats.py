@@ -22,7 +22,7 @@ def next_repeats(
     """
     import numpy as np
 
-    ranking = score_book.ranking("raw")
+    ranking = score_book.ranking()
     if ranking is None or len(ranking.models) < 2:
         return [], "there are no two models to compare"
     pair = _closest_pair(score_book.comparisons, ranking)
@@ -30,9 +30,9 @@ def next_repeats(
         return [], "the verdict is reached"
     if pair.chance is None:
         return [], f"no repeat tells: {pair.reason}"
-    times_s = _times_by_cell(measurements, ranking.quantity)
-    better = _shares_by_cell(score_book, pair.better, ranking.quantity)
-    worse = _shares_by_cell(score_book, pair.worse, ranking.quantity)
+    times_s = _times_by_cell(measurements, ranking)
+    better = _shares_by_cell(score_book, pair.better, ranking)
+    worse = _shares_by_cell(score_book, pair.worse, ranking)
     cells = sorted(times_s.keys() & better.keys() & worse.keys())
     repeats = np.asarray([float(len(times_s[cell])) for cell in cells])
     spreads = np.asarray([coefficient_of_variation(times_s[cell]) or 0.0 for cell in cells])
@@ -50,7 +50,7 @@ def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Compar
 
     Else of the first model and another of the nearest.
     """
-    kind = (ranking.quantity, "raw")
+    kind = (ranking.quantity, ranking.speed)
     pairs = [pair for pair in comparisons if (pair.quantity, pair.speed) == kind]
     candidates = [pair for pair in pairs if pair.family == "asked"] or [
         pair
@@ -66,19 +66,21 @@ def _chance(pair: Comparison) -> float:
     return 1.0 if pair.chance is None else pair.chance
 
 
-def _times_by_cell(measurements: Iterable[Measurement], quantity: str) -> dict[str, list[float]]:
-    """Raw seconds of the trials of each cell."""
+def _times_by_cell(measurements: Iterable[Measurement], ranking: Ranking) -> dict[str, list[float]]:
+    """Seconds of the trials of each cell, of what is ranked."""
     times_s: dict[str, list[float]] = defaultdict(list)
     for trial in measurements:
-        if quantity in trial.raw_s:
-            times_s[trial.cell].append(trial.raw_s[quantity])
+        trial_times = trial.raw_s if ranking.speed == "raw" else trial.reference_s
+        if ranking.quantity in trial_times:
+            times_s[trial.cell].append(trial_times[ranking.quantity])
     return times_s
 
 
-def _shares_by_cell(score_book: ScoreBook, model: str, quantity: str) -> dict[str, float]:
-    """Predicted over measured time of *model* in each of its cells, at raw speed."""
+def _shares_by_cell(score_book: ScoreBook, model: str, ranking: Ranking) -> dict[str, float]:
+    """Predicted over measured time of *model* in each of its cells, of what is ranked."""
+    kind = (ranking.quantity, ranking.speed)
     return {
         score.cell: score.predicted_s / score.measured_s
         for score in score_book.scores
-        if (score.model, score.quantity, score.speed) == (model, quantity, "raw")
+        if (score.model, score.quantity, score.speed) == (model, *kind)
     }

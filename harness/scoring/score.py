@@ -21,6 +21,7 @@ from harness.base.records.score import (
     Comparison,
     Control,
     Decomposition,
+    Drift,
     Level,
     Measurement,
     Ranking,
@@ -36,6 +37,7 @@ from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.controls import controls
 from harness.scoring.metrics import METRICS
 from harness.scoring.metrics.errors import mean_error, relative_error, signed_error
+from harness.scoring.speeds import ReadAt
 from harness.scoring.tallies import (
     PlannedTrial,
     as_planned,
@@ -80,6 +82,7 @@ def score(
     question: Question | None = None,
     asked: Asked = "afterwards",
     earlier: Sequence[Prediction] = (),
+    drift: Drift | None = None,
 ) -> ScoreBook:
     """
     All scores, their summaries per workload and overall (``*``), comparisons, and the answer.
@@ -89,8 +92,10 @@ def score(
     count all of it, of the *planned* trials: those that were measured, unless they are given.
     *error* is the level of the comparisons: 5 %, or that of one of several looks.  The *question*
     (how far the best model is off, unless it is given) was *asked* when `Asked` says; *earlier* are
-    predictions that had been asked for before, which count where models are explored.
+    predictions that had been asked for before, which count where models are explored.  Times at
+    reference speed are without the *drift*; verdicts hold at both of its ends.
     """
+    read_at = ReadAt.of(measurements, drift)
     ordered = sorted(measurements, key=lambda measurement: measurement.trial)
     trials: dict[str, list[Measurement]] = defaultdict(list)
     for measurement in ordered:
@@ -108,9 +113,10 @@ def score(
         asked=asked,
         error=error,
         refits=_refitted_times(scorable),
-        earlier=[*earlier_scores(earlier, trials, asks)],
+        earlier=[*earlier_scores(earlier, trials, asks, read_at.speed)],
+        read_at=read_at,
     )
-    made, found = _concluded(asks, asked, scores, rankings, comparisons)
+    made, found = _concluded(asks, asked, scores, (rankings, comparisons), read_at)
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
@@ -129,6 +135,8 @@ def score(
         ),
         controls=tuple(made),
         answer=found,
+        drift=drift,
+        speed=read_at.speed,
     )
 
 
@@ -149,11 +157,12 @@ def earlier_scores(
     predictions: Iterable[Prediction],
     trials: Mapping[str, Sequence[Measurement]],
     question: Question,
+    speed: Speed,
 ) -> Iterator[Score]:
-    """Yield the scores of job times of *predictions* that had been asked for before."""
+    """Yield the scores of job times at *speed* of *predictions* that were asked for before."""
     measured_predictions = [prediction for prediction in predictions if prediction.cell in trials]
     for row in compared_scores(cell_scores(measured_predictions, trials), question):
-        if (row.quantity, row.speed) == (COMPARED, "raw"):
+        if (row.quantity, row.speed) == (COMPARED, speed):
             yield row
 
 
@@ -161,16 +170,18 @@ def _concluded(
     question: Question,
     asked: Asked,
     scores: Sequence[Score],
-    rankings: Sequence[Ranking],
-    comparisons: Sequence[Comparison],
+    compared: tuple[Sequence[Ranking], Sequence[Comparison]],
+    read_at: ReadAt,
 ) -> tuple[list[Control], Answer | None]:
-    """The controls, and the answer to *question*; none where no job time is scored."""
+    """The controls, and the answer to *question*; none where no job time is *compared*."""
+    rankings, comparisons = compared
     for ranking in rankings:
-        if (ranking.quantity, ranking.speed) == (COMPARED, "raw"):
+        if (ranking.quantity, ranking.speed) == (COMPARED, read_at.speed):
             subject = compared_scores(scores, question)
-            scored = Scored.of(subject, ranking, comparisons, asked)
+            scored = Scored.of(subject, ranking, comparisons, asked, read_at.stretches)
             rows = {model: scored.common_row(model) for model in ranking.models}
-            return controls(rows, question.scope), answer(question, scored)
+            made = controls(rows, question.scope, read_at.stretches)
+            return made, answer(question, scored)
     return [], None
 
 

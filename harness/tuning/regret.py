@@ -36,8 +36,10 @@ def regrets(evaluation: Evaluation) -> Iterator[dict[str, Any]]:
     """
     from pandas import DataFrame
 
-    scores = (vars(score) for score in evaluation.run.read_scores().scores)
-    frame = DataFrame(row for row in scores if (row["quantity"], row["speed"]) == ("job_s", "raw"))
+    score_book = evaluation.run.read_scores()
+    kind = ("job_s", score_book.speed)
+    scores = map(vars, score_book.scores)
+    frame = DataFrame(row for row in scores if (row["quantity"], row["speed"]) == kind)
     if not len(frame):
         return
     for input_name, rows in frame.groupby("input"):

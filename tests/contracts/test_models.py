@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness.base.errors import MissingStatistic
@@ -139,11 +139,11 @@ def test_more_input_takes_no_less_time(name, cell):
         num_splits=2 * size.num_splits, split_bytes=size.split_bytes,
     )  # fmt: skip
 
-    small, large = (
-        MODELS[name].predict(profile_of(), config, cluster, s).body_s for s in (size, twice)
-    )
+    small, large = (MODELS[name].predict(profile_of(), config, cluster, s) for s in (size, twice))
 
-    assert large >= small * (1 - 1e-9)
+    # Another profiling cell may be nearest, with other slots.
+    assume(name != "scaling" or small.warnings[0] == large.warnings[0])
+    assert large.body_s >= small.body_s * (1 - 1e-9)
 
 
 @settings(max_examples=15)

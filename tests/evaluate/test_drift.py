@@ -143,8 +143,8 @@ def test_stored_times_are_without_it_already():
 FOUND = Drift(ratio=1.104, low=1.08, high=1.13, sentinels=2, cells=2)
 SAID = (
     "Drift +10 % (+8 % to +13 %): by 2 sentinels, 2 profiling cells measured again among the scored"
-    " trials, these ran so much longer than those of the profiles. It is in all errors alike; times"
-    " at reference speed are without it."
+    " trials, these ran so much longer than those of the profiles. What is said of models is"
+    " without it, and holds at both ends."
 )
 UNKNOWN = "Drift is not known: no sentinel is done, or nothing shows how much they vary."
 

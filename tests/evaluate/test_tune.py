@@ -62,7 +62,7 @@ def test_a_model_that_answers_less_is_compared_with_the_best_of_all(stored, monk
     """
     scores = stored.read_scores()
     as_one = [each.model_copy(update={"input": "one"}) for each in scores.scores]
-    of_jobs = [each for each in as_one if (each.quantity, each.speed) == ("job_s", "raw")]
+    of_jobs = [each for each in as_one if (each.quantity, each.speed) == ("job_s", scores.speed)]
     best = min(of_jobs, key=lambda each: each.measured_s)
     kept = [each for each in as_one if (each.model, each.cell) != ("whatif", best.cell)]
     fewer = scores.model_copy(update={"scores": tuple(kept)})
@@ -120,7 +120,7 @@ def test_regret_is_paid_by_the_clock(stored):  # noqa: F811
 
     by_input = {}
     for score in scores.scores:
-        if (score.quantity, score.speed) == ("job_s", "raw"):
+        if (score.quantity, score.speed) == ("job_s", scores.speed):
             by_input.setdefault((score.input, score.model), []).append(score)
     for key, several in by_input.items():
         shortest_s = min(each.predicted_s for each in several)
@@ -149,7 +149,9 @@ def test_the_default_is_the_cell_whose_settings_are_nearest_to_hadoops(stored, m
         for cell in cells if cell.id in buffers
     }  # fmt: skip
     scores = stored.read_scores()
-    row = next(each for each in scores.scores if (each.quantity, each.speed) == ("job_s", "raw"))
+    row = next(
+        each for each in scores.scores if (each.quantity, each.speed) == ("job_s", scores.speed)
+    )
     times_s = dict(zip(cells, (9.0, 6.0, 7.0, 5.0), strict=True))
     made = [row.model_copy(update={"cell": key, "predicted_s": time_s, "measured_s": time_s})
             for key, time_s in times_s.items()]  # fmt: skip
@@ -187,7 +189,9 @@ def test_how_many_are_measured_until_one_is_near_the_best(
     In the order of what was predicted; those alike in any order, those without an answer behind.
     """
     scores = stored.read_scores()
-    row = next(each for each in scores.scores if (each.quantity, each.speed) == ("job_s", "raw"))
+    row = next(
+        each for each in scores.scores if (each.quantity, each.speed) == ("job_s", scores.speed)
+    )
     names = sorted(evaluation(stored).cells)[:4]
     times_s = dict(zip(names, (9.0, 8.0, 7.0, 5.0), strict=True))
     made = [

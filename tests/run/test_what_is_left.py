@@ -159,9 +159,9 @@ class TestLean:
         given = []
         score = Evaluation.score
 
-        def listening(evaluation, measurements=()):
-            given.append(len(measurements))
-            return score(evaluation, measurements)
+        def listening(evaluation, stored=None):
+            given.append(0 if stored is None else len(stored.measurements))
+            return score(evaluation, stored)
 
         monkeypatch.setattr(Evaluation, "score", listening)
         run = lean("trials/*/raw/*history*", "trials/*/trace/*")

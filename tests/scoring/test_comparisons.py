@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from harness.base.errors import ModelError
 from harness.base.records.question import Question
-from harness.base.records.score import Score
+from harness.base.records.score import Drift, Score
 from harness.scoring import relative_error, signed_error
 from harness.scoring.comparisons import (
+    DRIFT_LEAVES_IT_OPEN,
     compare,
     mean_error,
     ranked_rows,
@@ -26,6 +27,7 @@ from harness.scoring.comparisons import (
     units_of,
 )
 from harness.scoring.remedies import Remedy, remedy_text
+from harness.scoring.speeds import ReadAt
 
 
 def rows(
@@ -402,9 +404,9 @@ class TestAsked:
         assert asked(rows("a", NEAR), rows("b", FAR), nearer=("a", "x")) == []
         assert asked(rows("a", {"c0": 1.0}), rows("b", {"c1": 1.0})) == []
 
-    def test_reference_speed_is_explored_alone(self):
+    def test_the_other_speed_is_explored_alone(self):
         """
-        Raw job times are what a question is about.
+        A question is about job times at one speed.
         """
         scores = [
             row
@@ -413,9 +415,40 @@ class TestAsked:
             for row in rows(model, shares, speed=speed)
         ]
 
-        _, pairs = compare(scores, question=Question(nearer=("a", "b")))
-        found = sorted((pair.family, pair.speed) for pair in pairs)
-        assert found == [("asked", "raw"), ("explored", "raw"), ("explored", "reference")]
+        explored = [("explored", "raw"), ("explored", "reference")]
+        for speed in ("raw", "reference"):
+            read_at = ReadAt(speed)
+            _, pairs = compare(scores, question=Question(nearer=("a", "b")), read_at=read_at)
+            found = sorted((pair.family, pair.speed) for pair in pairs)
+            assert found == [("asked", speed), *explored]
+
+    @pytest.mark.parametrize(
+        ("half", "verdict", "reason"),
+        [
+            (0.0, "nearer", f"chance gives as much in at most 1.6 % of cases{JOBS}"),
+            (0.02, "nearer", f"chance gives as much in at most 1.6 % of cases{JOBS}"),
+            (0.1, "undecided", DRIFT_LEAVES_IT_OPEN),
+        ],
+    )
+    def test_holds_at_both_ends_of_the_drift(self, half, verdict, reason):
+        """
+        A says 5 % too much everywhere and b 12: were the machine slower by a tenth, b was nearer.
+        """
+        drift = Drift(ratio=1.2, low=1.2 * (1 - half), high=1.2 * (1 + half), sentinels=4, cells=2)
+        models = (("b", [1.12] * 6), ("a", [1.05] * 6))
+        scores = [row for name, shares in models for row in rows(name, shares, speed="reference")]
+
+        question = Question(nearer=("a", "b"))
+        _, pairs = compare(scores, question=question, read_at=ReadAt.of((), drift))
+        (pair,) = [pair for pair in pairs if pair.family == "asked"]
+
+        assert (pair.verdict, pair.reason) == (verdict, reason)
+        at_ends = [
+            abs(1.05 * stretch - 1) - abs(1.12 * stretch - 1)
+            for stretch in (1.0, 1 - half, 1 + half)
+        ]
+        assert pair.difference == pytest.approx(at_ends[0])
+        assert (pair.low, pair.high) == (pytest.approx(min(at_ends)), pytest.approx(max(at_ends)))
 
 
 class TestScope:

@@ -16,12 +16,13 @@ from scipy.special import stdtr
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Question
-from harness.base.records.score import Measurement
+from harness.base.records.score import Drift, Measurement
 from harness.base.stats.sequential import LOOK_ERROR
-from harness.publish.verify import answer, compared, scored, subject, tail
+from harness.publish.verify import answer, compared, scored, speed_of, subject, tail
 from harness.scoring import score
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.score import cell_scores, compared_scores, predicted_times
+from harness.scoring.speeds import ReadAt
 from tests.stats.plain_flips import family
 from tests.strategies import SEEDS
 
@@ -39,6 +40,7 @@ def measured(random):
         random.choice((0.03, 0)),
     )
     of_inputs = random.choice((1, 2, 2))
+    slower = random.choice((1.0, 1.1))
     for place in range(random.choice((1, 5, 6, 7, 7, 8, 8, 9))):
         workload, level = ("wordcount", "terasort")[place % 2], random.uniform(10, 90)
         inputs = random.choice(("", f"{workload} {place // of_inputs}"))
@@ -53,7 +55,7 @@ def measured(random):
                 del times["map_main_s"]
             yield Measurement(
                 cell=f"c{place}", workload=workload, trial=f"c{place}-{number}", input=inputs,
-                raw_s=times, reference_s={name: 1.1 * time_s for name, time_s in times.items()},
+                raw_s=times, reference_s={name: slower * time_s for name, time_s in times.items()},
                 range=outside,
             )  # fmt: skip
 
@@ -81,6 +83,17 @@ def predicted(random, measurements):
                 measurable={"map_main_s": off * times["job_s"] / 3}, estimates={"x_s": 2 * body_s},
                 parts={"equation 3": 1.0}, intervals={"body_s": ends}, refits={"body_s": again},
             )  # fmt: skip
+
+
+def drifts(random):
+    """
+    What sentinels say, if there are some.
+    """
+    if random.random() < 0.5:
+        return None
+    ratio = random.uniform(0.8, 1.3)
+    half = random.choice((0.001, 0.03, 0.1))
+    return Drift(ratio=ratio, low=ratio * (1 - half), high=ratio * (1 + half), sentinels=4, cells=2)
 
 
 def questions(random):
@@ -132,7 +145,7 @@ def tables(measurements, predictions):
     return rows, predicted_rows
 
 
-def run_tables(measurements, question, level):
+def run_tables(measurements, question, level, drift=None):
     """
     What tables of a bundle say of the run and of its cells.
     """
@@ -141,7 +154,11 @@ def run_tables(measurements, question, level):
     about = {
         "asks": " ".join([question.kind, *words]), "scope": question.scope, "level": level,
         "extrapolate": str(question.extrapolate).lower(), "asked": "afterwards",
+        "drift": drift and drift.ratio, "drift_low": drift and drift.low,
+        "drift_high": drift and drift.high,
     }  # fmt: skip
+    about["read_at"] = ""
+    about["read_at"] = speed_of(about, tables(measurements, [])[0])
     cells = {(each.cell,): {"range": each.range, "input": each.input} for each in measurements}
     return {"runs": {(): about}, "cells": cells}
 
@@ -168,10 +185,12 @@ def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
     measurements = [*measured(random)]
     predictions = [*predicted(random, measurements)]
     question = questions(random)
-    score_book = score(predictions, measurements, error=level, question=question)
+    drift = drifts(random)
+    score_book = score(predictions, measurements, error=level, question=question, drift=drift)
 
     scores = scored(*tables(measurements, predictions))
-    run = run_tables(measurements, question, level)
+    run = run_tables(measurements, question, level, drift)
+    assert run["runs"][()]["read_at"] == score_book.speed
 
     score_rows = {
         (each.cell, each.model, each.quantity, each.speed): each
@@ -195,7 +214,7 @@ def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
         for name, number in numbers.items():
             assert close(getattr(pairs[key], name), number), (*key, name)
 
-    about = subject(run, scores, "raw")
+    about = subject(run, scores, score_book.speed)
     if score_book.answer:
         assert answer(about.asks, about, comparisons) == score_book.answer.sentence
 
@@ -242,10 +261,23 @@ def units_in_order(cells, scope):
     return [f"{order.index(name):04}" for name in named]
 
 
-def plain_verdicts(rows, pairs, side, scope, level):
+def plain_gaps(rows, pairs, stretch):
+    """
+    Errors of the first of each pair less those of the second, were all measured times shorter.
+    """
+    return [
+        [abs(one.predicted_s / one.measured_s * stretch - 1)
+         - abs(other.predicted_s / other.measured_s * stretch - 1)
+         for one, other in zip(rows[a], rows[b], strict=True)]
+        for a, b in pairs
+    ]  # fmt: skip
+
+
+def plain_verdicts(rows, pairs, side, settings):
     """
     Difference, low, high, chance and verdict of each of *pairs*, by section 4 of docs/scores.md.
     """
+    scope, level, stretches = settings
     first_alike = {}
     for model, of_model in rows.items():
         for other, first in first_alike.items():
@@ -263,15 +295,14 @@ def plain_verdicts(rows, pairs, side, scope, level):
             tested.append(one)
     cells = next(iter(rows.values()), [])
     units = units_in_order(cells, scope)
-    gaps = [
-        [one.relative_error - other.relative_error
-         for one, other in zip(rows[a], rows[b], strict=True)]
-        for a, b in tested
-    ]  # fmt: skip
+    gaps = plain_gaps(rows, tested, 1.0)
     numbers = {one: (math.fsum(gap) / len(gap), min(gap), max(gap), None, "undecided")
                for one, gap in zip(tested, gaps, strict=True)}  # fmt: skip
     if tested and len(set(units)) >= 6:
-        for one, found in zip(tested, family(gaps, units, side, level), strict=True):
+        at_each = [family(plain_gaps(rows, tested, by), units, side, level) for by in stretches]
+        for one, *found_at in zip(tested, *at_each, strict=True):
+            difference, low, high, chance = zip(*found_at, strict=True)
+            found = (difference[0], min(low), max(high), max(chance))
             verdict = "nearer" if found[3] <= level else "undecided"
             if found[1] > -0.02 and found[2] < 0.02:
                 verdict = "equal"
@@ -295,21 +326,30 @@ def test_a_plain_program_gives_every_pair(seed, level):
         for cell in {each.cell for each in measurements}
     }
     scores = [*cell_scores(predictions, trials)]
-    _, comparisons = compare([*compared_scores(scores, question)], question=question, error=level)
+    drift = drifts(random)
+    read_at = ReadAt.of(measurements, drift)
+    _, comparisons = compare(
+        [*compared_scores(scores, question)], question=question, error=level, read_at=read_at
+    )
 
     expected = {}
     about = [row for row in scores if row.range == "outside" or not question.extrapolate]
+    stretches = [1.0]
+    if drift is not None:
+        stretches += [drift.low / drift.ratio, drift.high / drift.ratio]
     for speed in ("raw", "reference"):
         rows, answers = plain_rows(about, speed)
-        verdicts = plain_verdicts(rows, [*combinations(rows, 2)], "either", question.scope, level)
+        is_read = speed == read_at.speed
+        settings = (question.scope, level, stretches if is_read else [1.0])
+        verdicts = plain_verdicts(rows, [*combinations(rows, 2)], "either", settings)
         expected |= {("explored", speed, *pair): found for pair, found in verdicts.items()}
         first, *others = question.nearer or ("",)
         shared = [set(answers.get(model, ())) for model in question.nearer]
-        if speed == "raw" and shared and set.intersection(*shared):
+        if is_read and shared and set.intersection(*shared):
             cells = sorted(set.intersection(*shared))
             rows = {model: [answers[model][cell] for cell in cells] for model in question.nearer}
             pairs = [(first, other) for other in others]
-            verdicts = plain_verdicts(rows, pairs, "first", question.scope, level)
+            verdicts = plain_verdicts(rows, pairs, "first", settings)
             expected |= {("asked", speed, *pair): found for pair, found in verdicts.items()}
 
     pairs = {(each.family, each.speed, each.better, each.worse): each for each in comparisons}

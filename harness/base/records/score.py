@@ -240,7 +240,7 @@ class Decomposition(Record):
 
 class Control(Record):
     """
-    A made-up model beside the others, on *cells*, at raw speed: what the test does with it.
+    A made-up model beside the others, on *cells*: what the test does with it.
 
     `perfect` predicts the measured means but for their noise, `coin` has the errors of the model
     *made_of* with signs that are drawn.  *error* is its mean error over all draws, at most *high*
@@ -279,7 +279,8 @@ class ScoreBook(Record):
 
     *answer* is that to the question of the run, *controls* are what the test does with made-up
     models.  *tallies* count what was planned and what of it is scored.  *drift* is what sentinels
-    say, where there are some: times at reference speed are without it.  Older books lack some.
+    say, where there are some: times at reference speed are without it.  *speed* is that at which
+    models are compared.  Older books lack some, and compare at raw speed.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -293,6 +294,7 @@ class ScoreBook(Record):
     controls: tuple[Control, ...] = Field(default_factory=tuple)
     answer: Answer | None = None
     drift: Drift | None = None
+    speed: Speed = "raw"
 
     def control(self, name: str) -> Control | None:
         """The control of that *name*; `None` in an older book, or where no noise is known."""
@@ -309,10 +311,15 @@ class ScoreBook(Record):
                 return tally
         return None
 
-    def ranking(self, speed: Speed) -> Ranking | None:
-        """The ranking by job times; in older books by bodies, where few job times counted."""
+    def ranking(self, speed: Speed | None = None) -> Ranking | None:
+        """
+        The ranking by job times at that *speed*, by default that at which models are compared.
+
+        In older books it is by bodies, where few job times counted.
+        """
+        wanted = speed or self.speed
         by_quantity = {
-            ranking.quantity: ranking for ranking in self.rankings if ranking.speed == speed
+            ranking.quantity: ranking for ranking in self.rankings if ranking.speed == wanted
         }
         jobs = by_quantity.get("job_s")
         bodies = by_quantity.get("body_s")

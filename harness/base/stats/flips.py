@@ -111,6 +111,21 @@ def flip_tests(gaps: Numbers, units: Sequence[str], *, side: Side, error: float)
     return FlipTests(difference, low, high, chance)
 
 
+def held_at_all(tests: Sequence[FlipTests]) -> FlipTests:
+    """
+    What holds in all *tests*, which are of the same pairs: with the first one's differences.
+
+    The interval of each pair covers all of its intervals, and its chance is the largest.
+    """
+    import numpy as np
+
+    first = tests[0]
+    low = np.min([found.low for found in tests], axis=0)
+    high = np.max([found.high for found in tests], axis=0)
+    chance = np.max([found.chance for found in tests], axis=0)
+    return FlipTests(first.difference, low, high, chance)
+
+
 def flip_chances(gaps: Numbers, units: Sequence[str]) -> Numbers:
     """Chance of each pair asked alone whether the first is nearer: families of one pair each."""
     import numpy as np

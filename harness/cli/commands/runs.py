@@ -324,7 +324,7 @@ def _verdicts(run: Run, model_count: int) -> tuple[str, str]:
         sentence = answer_sentence(score_book.answer)
         # A perfect model, and what others lose, stand in `harness show`.
         return sentence, re.split("; a perfect model|; others lose", sentence)[0].rstrip(".")
-    ranking = score_book.ranking("raw")
+    ranking = score_book.ranking()
     if ranking is None or not ranking.models:
         return "no ranking", f"no ranking of {count(model_count, 'model')}"
     if len(ranking.nearest) == 1:

@@ -55,7 +55,7 @@ def shown_table(scores: ScoreBook) -> Iterator[Part]:
     """The answer, each model with its error, the floor, and what would decide."""
     from harness.core.reports.answer import answer_sentence, floor_sentences
 
-    ranking = scores.ranking("raw")
+    ranking = scores.ranking()
     if scores.answer is None or ranking is None:
         return
     yield answer_sentence(scores.answer)
@@ -72,9 +72,9 @@ def ranked_models(scores: ScoreBook, ranking: Ranking) -> Iterator[tuple[str, st
     """Each ranked model with its mean error and its worst one, over the cells that all answer."""
     from harness.base.documents.wording import percent, share_with_interval
     from harness.base.stats.resampling import mean_interval
-    from harness.scoring.comparisons import raw_job_scores
+    from harness.scoring.comparisons import job_scores
 
-    by_model = raw_job_scores(scores.scores)
+    by_model = job_scores(scores.scores, scores.speed)
     answered = [by_model[model].keys() for model in ranking.models]
     by_inputs = scores.answer is not None and scores.answer.question.scope == "inputs"
     cells = sorted(set(answered[0]).intersection(*answered[1:]))
@@ -115,5 +115,5 @@ def open_pairs(scores: ScoreBook, ranking: Ranking) -> Iterator[str]:
     best = ranking.models[0]
     pairs = scores.asked() or [pair for pair in scores.comparisons if pair.better == best]
     for pair in pairs:
-        if pair.speed == "raw" and is_open(pair):
+        if pair.speed == scores.speed and is_open(pair):
             yield f"Between {pair.better} and {pair.worse}: {pair.reason}."

@@ -187,7 +187,11 @@ class Side:
 
         refits = {(p.model, p.cell): p.refits for p in self.predictions}
         for score in self.scores.scores:
-            if score.speed != "raw" or score.quantity not in LEVELS or score.cell not in labels:
+            if (
+                score.speed != self.scores.speed
+                or score.quantity not in LEVELS
+                or score.cell not in labels
+            ):
                 continue
             workload = self.cells[score.cell].workload.name
             times = refits.get((score.model, score.cell), {}).get(score.quantity, ())

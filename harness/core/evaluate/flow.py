@@ -34,12 +34,12 @@ class Evaluation(StoredTrials):
         """Have every model predict every scored cell, store the predictions and seal them."""
         return predict_run(self)
 
-    def score(self, stored: Iterable[Measurement] = (), *, strict: bool = False) -> ScoreBook:
+    def score(self, stored: ScoreBook | None = None, *, strict: bool = False) -> ScoreBook:
         """
         Compare the sealed predictions with the measured cells, and store the scores.
 
-        *stored* measurements count as they are, the others are made from traces.  *strict*:
-        `EvidenceError` refuses a run that is not blind.
+        Measurements and drift of *stored* scores count as they are, the others are made from
+        traces.  *strict*: `EvidenceError` refuses a run that is not blind.
         """
         score_book = score_run(self, stored, strict=strict)
         question, asked = asked_question(self)

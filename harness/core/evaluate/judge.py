@@ -89,7 +89,7 @@ def judges_of(scores: ScoreBook, workload: str) -> dict[str, Judge]:
         cells = {
             score.cell
             for score in scores.scores
-            if (score.model, score.quantity, score.speed) == (model, "job_s", "raw")
+            if (score.model, score.quantity, score.speed) == (model, "job_s", scores.speed)
             and score.cell in measured
         }
         repeats = [len(measured[cell]) for cell in cells] or [0]
@@ -106,6 +106,6 @@ def mean_errors(scores: ScoreBook, workload: str) -> Mapping[str, float]:
     for summary in scores.summaries:
         key = (summary.workload, summary.quantity, summary.speed)
         error = summary.value("mape")
-        if key == (workload, "job_s", "raw") and error is not None:
+        if key == (workload, "job_s", scores.speed) and error is not None:
             errors[summary.model] = error
     return errors

@@ -7,7 +7,7 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 
@@ -15,7 +15,7 @@ from harness.base.errors import DataError, EvidenceError, HarnessError
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, SpeedCorrection, Statistic
 from harness.base.records.question import Asked, Question
-from harness.base.records.score import Measurement, ScoreBook
+from harness.base.records.score import ScoreBook
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.base.text import excerpt
@@ -135,13 +135,13 @@ def asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
 
 
 def score_run(
-    trials: StoredTrials, stored: Iterable[Measurement] = (), *, strict: bool = False
+    trials: StoredTrials, stored: ScoreBook | None = None, *, strict: bool = False
 ) -> ScoreBook:
     """
     Compare the sealed predictions with the measured cells, and store the scores.
 
-    *stored* measurements count as they are, the others are made from traces.  *strict*:
-    `EvidenceError` refuses a run that is not blind.
+    Measurements and drift of *stored* scores count as they are, the others are made from traces.
+    *strict*: `EvidenceError` refuses a run that is not blind.
     """
     run = trials.run
     run.seal.check()
@@ -152,21 +152,18 @@ def score_run(
         fix = "measure it with predict: {order: blind}, or score it without --strict"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
-    given = tuple(stored)
-    stored = (*given, *trials.published_measurements())
+    given = trials.published_measurements() if stored is None else stored.measurements
     question, asked = asked_question(trials)
     score_book = score(
         trials.predictions,
-        measure_trials(trials, stored),
+        measure_trials(trials, given),
         error=error,
         planned=planned_to_score(trials),
         question=question,
         asked=asked,
         earlier=[*earlier_predictions(run)] if asked == "explored" else (),
+        drift=drift_of(trials, run.read_profiles()) if stored is None else stored.drift,
     )
-    # Who gives measurements knows the drift that they are without.
-    drift = None if given else drift_of(trials, run.read_profiles())
-    score_book = score_book.model_copy(update={"drift": drift})
     run.write_scores(score_book)
     return score_book
 

@@ -54,7 +54,7 @@ def headline(results: ReportData) -> str:
     found = results.score_book.answer
     if found is not None:
         return f"{foreign_sentence(results)}{answer_sentence(found)}"
-    ranking = results.score_book.ranking("raw")
+    ranking = results.score_book.ranking()
     done = len(results.trials)
     done -= len(results.failed_trials)
     if ranking is not None:
@@ -169,7 +169,7 @@ def nearest_errors(results: ReportData, ranking: Ranking) -> str:
 
 def facts(results: ReportData) -> Facts:
     """What the verdict rests on, what would decide what is open, and what may change it."""
-    ranking = results.score_book.ranking("raw")
+    ranking = results.score_book.ranking()
     rests_on = list[str]()
     open_pairs = list[str]()
     if ranking is not None and ranking.models:
@@ -185,7 +185,7 @@ def facts(results: ReportData) -> Facts:
 
 def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     """How many cells were scored, from how many others the models learnt, and the noise."""
-    by_cell = {score.cell: score for score in results.scores(ranking.quantity, "raw")}
+    by_cell = {score.cell: score for score in results.scores(ranking.quantity, ranking.speed)}
     repeats = sorted({score.trials for score in by_cell.values()})
     fewest = f"{repeats[0]} to " if len(repeats) > 1 else ""
     profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
@@ -205,9 +205,25 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
         f"{count(ranking.cells, 'cell')} (workload, input and configuration), {repeated}.",
         *tally_sentences(results, ranking),
         f"The models learnt from {learnt_from}, the profiling cells.",
+        *speed_sentences(results),
         noise,
         *floor_sentences(results.score_book),
     ]
+
+
+def speed_sentences(results: ReportData) -> Iterator[str]:
+    """At which speed verdicts are read, where that is not as measured."""
+    if results.speed != "reference":
+        return
+    rates = [
+        results.relative_rates[record.trial.id]
+        for record in results.trials
+        if record.trial.is_scored and record.trial.id in results.relative_rates
+    ]
+    sentence = "Read at reference speed, that of the trials from which the models learnt"
+    if rates:
+        sentence += f"; while cells were scored the probe ran at {percent(median(rates))} of it"
+    yield f"{sentence}."
 
 
 def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
@@ -282,7 +298,7 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
     yield from lucky_coin(results)
     if ranking is not None:
         yield from (f"{model} is not ranked: {why}." for model, why in ranking.left_out.items())
-        yield from verdict_at_reference_speed(results, ranking)
+        yield from verdict_at_other_speed(results, ranking)
     for find in _CONDITIONS:
         yield from find(results)
     yield from (f"The cluster: {text}." for text in results.manifest.get("limitations") or ())
@@ -329,7 +345,7 @@ def drifted(results: ReportData) -> Iterator[str]:
     cells = count(drift.cells, "profiling cell")
     sentence = f"Drift {change} ({ends}): by {count(drift.sentinels, 'sentinel')}, {cells} measured"
     sentence += " again among the scored trials, these ran so much longer than those of the"
-    sentence += " profiles. It is in all errors alike; times at reference speed are without it."
+    sentence += " profiles. What is said of models is without it, and holds at both ends."
     yield sentence
 
 
@@ -355,17 +371,17 @@ def lucky_coin(results: ReportData) -> Iterator[str]:
         )
 
 
-def verdict_at_reference_speed(results: ReportData, ranking: Ranking) -> Iterator[str]:
-    """Where it is another: which one."""
-    reference = results.score_book.ranking("reference")
-    if reference is None or set(reference.nearest) == set(ranking.nearest):
+def verdict_at_other_speed(results: ReportData, ranking: Ranking) -> Iterator[str]:
+    """Where it is another than at the speed at which models are compared: which one."""
+    other = results.score_book.ranking("raw" if results.speed == "reference" else "reference")
+    if other is None or set(other.nearest) == set(ranking.nearest):
         return
-    first, *tied = reference.nearest or ("",)
-    nearest = f"undecided between {listing(reference.nearest)}" if tied else f"{first} is nearest"
-    yield (
-        f"With times corrected for changes of the machine's speed the verdict is another:"
-        f" {nearest}."
-    )
+    first, *tied = other.nearest or ("",)
+    nearest = f"undecided between {listing(other.nearest)}" if tied else f"{first} is nearest"
+    times = "times as they were measured"
+    if other.speed == "reference":
+        times = "times corrected for changes of the machine's speed"
+    yield f"By {times} the verdict is another: {nearest}."
 
 
 def unmet_limits(results: ReportData) -> Iterator[str]:
@@ -384,7 +400,7 @@ def unmet_limits(results: ReportData) -> Iterator[str]:
 
 def cells_outside_the_profile(results: ReportData) -> Iterator[str]:
     """How many scored cells lie outside the range of the profiling cells."""
-    ranges = {score.cell: score.range for score in results.scores(results.answered, "raw")}
+    ranges = {score.cell: score.range for score in results.scores(results.answered, results.speed)}
     if outside := [*ranges.values()].count("outside"):
         cells = count(len(ranges), "cell")
         verb = by_number(outside, "lies", "lie")

@@ -99,6 +99,11 @@ class ReportData:
         """Name of the workload of the cell with this id, or nothing where it is not known."""
         return self.cells[cell_id][0].workload.name if cell_id in self.cells else ""
 
+    @property
+    def speed(self) -> Speed:
+        """The speed at which models are compared."""
+        return self.score_book.speed
+
     def speeds(self, workload: str = "*") -> tuple[Speed, ...]:
         """Raw, and reference speed where any time of *workload* (``*``: all) differs at it."""
         times = (
@@ -153,13 +158,13 @@ class ReportData:
     @cached_property
     def answered(self) -> str:
         """What the verdict is on: `job_s`, or `body_s` where the frame is most of the jobs."""
-        ranking = self.score_book.ranking("raw")
+        ranking = self.score_book.ranking()
         return ranking.quantity if ranking else "job_s"
 
     @property
     def is_answered(self) -> bool:
         """Whether one model at least is scored on the times of jobs."""
-        ranking = self.score_book.ranking("raw")
+        ranking = self.score_book.ranking()
         return ranking is not None and bool(ranking.models)
 
     def scores(self, quantity: str, speed: Speed, workload: str = "*") -> Sequence[Score]:

@@ -41,7 +41,7 @@ def reproduce(
     made_stages = stages_made(run, given, is_lean=is_lean, has_traces=has_traces)
     if experiment.predict.source:
         made_stages = [stage for stage in made_stages if stage != "profiles"]
-    measurements = () if has_traces else run.read_scores().measurements
+    stored = None if has_traces else run.read_scores()
     remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made_stages])
     evaluation = Evaluation(remade_run, experiment, run.read_plan())
 
@@ -51,14 +51,10 @@ def reproduce(
             remade_run.seal.add(run.seal.question())
 
     def score() -> None:
-        scores = evaluation.score(measurements)
-        stored: dict[str, object] = {}
+        scores = evaluation.score(stored)
         if experiment.question.moved_since:  # the answer rests on a run that is not made again
-            stored["answer"] = run.read_scores().answer
-        if measurements:  # and the drift on traces that are not there
-            stored["drift"] = run.read_scores().drift
-        if stored:
-            remade_run.write_scores(scores.model_copy(update=stored))
+            answered = scores.model_copy(update={"answer": run.read_scores().answer})
+            remade_run.write_scores(answered)
 
     make: dict[str, Callable[[], object]] = {
         "trace": lambda: remake_all_traces(remade_run),

@@ -60,9 +60,10 @@ def over_runs(score_books: Sequence[ScoreBook]) -> tuple[str, list[ModelOverRuns
     """
     The quantity by which all runs rank, and the models that all rank by it, best first.
 
-    Errors are those at raw speed, over the cells of each run that all its models answer.
+    Errors are those at the speed at which each run is read, over the cells that all its models
+    answer.
     """
-    rankings = [score_book.ranking("raw") for score_book in score_books]
+    rankings = [score_book.ranking() for score_book in score_books]
     found = [ranking for ranking in rankings if ranking is not None]
     if len(found) < len(rankings) or len({ranking.quantity for ranking in found}) != 1:
         return "", []

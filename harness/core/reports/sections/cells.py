@@ -44,7 +44,7 @@ def section(results: ReportData) -> Section:
 def errors_figure(results: ReportData) -> Figure | None:
     """Signed errors of the times that the verdict is on, a column per cell, a mark per model."""
     by_cell: dict[str, list[Score]] = {}
-    for cell_score in results.scores(results.answered, "raw"):
+    for cell_score in results.scores(results.answered, results.speed):
         by_cell.setdefault(cell_score.cell, []).append(cell_score)
     if not by_cell:
         return None

@@ -113,10 +113,10 @@ def phase_means(
 
 
 def _scores_by_model(results: ReportData, workload: str) -> dict[str, list[Score]]:
-    """Scores of all phases of one workload, as measured, by model."""
+    """Scores of all phases of one workload, by model, at the speed at which models are compared."""
     scores_by_model = defaultdict[str, list[Score]](list)
     for phase in PHASE_TEXTURES:
-        for score in results.scores(phase, "raw", workload):
+        for score in results.scores(phase, results.speed, workload):
             scores_by_model[score.model].append(score)
     return scores_by_model
 
@@ -209,7 +209,7 @@ def equation_table(results: ReportData, workload: str) -> Table:
                 continue
             scores = [
                 score
-                for score in results.scores(part.name, "raw", workload)
+                for score in results.scores(part.name, results.speed, workload)
                 if score.model == model
             ]
             if scores:
@@ -246,7 +246,10 @@ def steps_figure(results: ReportData, place: int, workload: str) -> Figure | Non
     by_model = defaultdict[str, list[Decomposition]](list)
     decomposed = set[str]()
     for decomposition in results.score_book.decompositions:
-        if decomposition.speed == "raw" and results.workload_of(decomposition.cell) == workload:
+        if (
+            decomposition.speed == results.speed
+            and results.workload_of(decomposition.cell) == workload
+        ):
             by_model[decomposition.model].append(decomposition)
             decomposed |= decomposition.parts.keys()
     names = {phase: name for phase, name in _STEP_NAMES.items() if phase in decomposed}

@@ -45,7 +45,7 @@ _BODIES = (
 
 def section(results: ReportData) -> Section:
     """One panel per model: each scored cell with the spread of its repeats, 1:1 line and fit."""
-    chosen = results.scores(results.answered, "raw")
+    chosen = results.scores(results.answered, results.speed)
     ends = panel_ends(chosen)
     panels = [
         scatter_panel(results, model, scores, ends)
@@ -175,7 +175,7 @@ class FittedLine(NamedTuple):
 
 def fitted_line(results: ReportData, model: str) -> FittedLine | None:
     """The line through the points of a model; `None` where its cells determine none."""
-    summary = results.summary(model, "raw", quantity=results.answered)
+    summary = results.summary(model, results.speed, quantity=results.answered)
     if summary is None:
         return None
     slope = summary.value("calibration_slope")
@@ -235,7 +235,7 @@ def interval_text(ends_s: Sequence[float] | None, noise: float | None) -> str:
 
 def models_panel(results: ReportData) -> Figure | None:
     """All models in one panel, for a page of its own; `None` where nothing is scored."""
-    chosen = results.scores(results.answered, "raw")
+    chosen = results.scores(results.answered, results.speed)
     time = TIMES[results.answered]
     workloads = [*dict.fromkeys(results.workload_of(score.cell) for score in chosen)]
 
@@ -270,7 +270,7 @@ def calibration_figure(results: ReportData) -> Figure | None:
     """Calibration metrics of each model beside what is best, for a page of its own."""
     summaries = list[Summary]()
     for model in results.scored_models:
-        if summary := results.summary(model, "raw", quantity=results.answered):
+        if summary := results.summary(model, results.speed, quantity=results.answered):
             summaries.append(summary)
     names = [name for name in _BEST if any(name in summary.metrics for summary in summaries)]
     if not names:
@@ -291,7 +291,7 @@ def calibration_figure(results: ReportData) -> Figure | None:
     metrics = [results.metrics[name] for name in names]
     described = "; ".join(f"{metric.title}: {metric.description}" for metric in metrics)
     caption = f"Calibration, with what is best as a line. {described}."
-    data = score_table(results, further="raw")
+    data = score_table(results, further=results.speed)
     height = 1.5 + 0.32 * len(rows)
     title = f"Calibration of the {TIMES[results.answered]}"
     return Figure("calibration", title, _PANEL, height, caption, data, draw)

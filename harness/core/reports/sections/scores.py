@@ -198,7 +198,7 @@ def frame_share(results: ReportData, workload: str) -> float | None:
 
 def overview_table(results: ReportData) -> Table | None:
     """Each model in one row: its mean error over all cells, and the verdict on it."""
-    ranking = results.score_book.ranking("raw")
+    ranking = results.score_book.ranking()
     if ranking is None or not ranking.models:
         return None
     columns = list[tuple[str, Speed]]()
