@@ -109,8 +109,9 @@ class Check(Record):
 def experiment_digest(experiment: Experiment) -> str:
     """Digest of all that *experiment* fixes, but for where it is measured."""
     document = experiment.model_dump(mode="json", exclude={"cluster": {*PLACE}})
-    for key in ("fastest", "sentinels"):
-        if not document[key]:  # bundles of earlier versions, which have no such key, keep theirs
+    # Bundles of earlier versions, which have no such key, keep their digest.
+    for key, usual in {"fastest": 0, "sentinels": 0, "starts": 1}.items():
+        if document[key] == usual:
             del document[key]
     return digest(document)
 

@@ -125,6 +125,36 @@ class TestOrder:
 
         assert len(clusters) == 2
 
+    def test_runs_clusters_in_turn_over_several_starts(self):
+        """
+        Each start has its share of the repeats, and every trial is there once.
+        """
+        trials = self.trials(starts=2)
+        groups = [
+            (key, {t.repetition for t in group})
+            for key, group in groupby(trials, lambda t: t.cell.cluster.id)
+        ]
+        (first, second) = dict.fromkeys(cluster for cluster, _ in groups)
+
+        assert groups == [(first, {0, 1}), (second, {0, 1}), (first, {2}), (second, {2})]
+        assert {t.id for t in trials} == {t.id for t in self.trials()}
+
+    @pytest.mark.parametrize(
+        ("workers", "starts", "says"),
+        [
+            (2, 4, "4 starts need as many repeats: each cell has 3 to begin with"),
+            (1, 2, "starts spreads several clusters over the hours, and all cells run on one"),
+        ],
+    )
+    def test_starts_that_spread_nothing_are_refused(self, workers, starts, says):
+        """
+        At their key.
+        """
+        with pytest.raises(SpecError) as caught:
+            expand(experiment(workers=workers, repeat=3, starts=starts))
+
+        assert (caught.value.what, caught.value.where) == (says, "starts")
+
     def test_interleaves_repeats(self):
         """
         On each cluster every cell is measured once before any is measured again.

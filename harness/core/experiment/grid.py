@@ -60,7 +60,9 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
     grids = [(workload, _grid(experiment, workload)) for workload in experiment.workloads]
     _refuse_size(experiment, [grid for _, grid in grids])
     cells = (_cell(experiment, workload, point) for workload, point in _points(experiment, grids))
-    return tuple({cell.id: cell for cell in cells}.values())
+    by_id = {cell.id: cell for cell in cells}
+    _require_starts(experiment, by_id.values())
+    return tuple(by_id.values())
 
 
 def _grid(experiment: Experiment, workload: WorkloadAxes) -> _Grid:
@@ -117,6 +119,8 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     another.  The order is by a hash of the seed, so it is the same on every machine.  Where it is
     blind, all profiling cells come first; the cluster of the last of them goes on with its others.
     They are left out where the profiles are another run's.  Sentinels lie among the scored ones.
+    With several `starts` clusters run in turn, each with a share of the repetitions: what differs
+    between clusters is then not what differs between hours.
     """
     profiling = {cell.id for cell in cells if is_profiling(cell, experiment.predict)}
     groups: dict[str, dict[str, Cell]] = {}
@@ -127,10 +131,11 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
     groups = {cluster: groups[cluster] for cluster in shuffled(groups, 0)}
-    repetitions = range(max(experiment.repeat, experiment.first_repeats))
+    rounds = rounds_of(max(experiment.repeat, experiment.first_repeats), experiment.starts)
     trials: list[Trial] = []
     for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
-        for cluster, repetition in itertools.product(stage_clusters, repetitions):
+        turns = itertools.product(rounds, stage_clusters)
+        for cluster, repetition in ((name, n) for each, name in turns for n in each):
             chosen = groups[cluster].keys() & stage_cells
             if repetition >= experiment.first_repeats:
                 chosen &= profiling
@@ -141,6 +146,32 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     if experiment.sentinels and experiment.predict.is_blind:
         trials = [*with_sentinels(trials, experiment.sentinels, experiment.seed, versions)]
     return tuple(trials)
+
+
+def rounds_of(repeats: int, starts: int) -> list[range]:
+    """
+    The repetitions of each round, in which every cluster starts once.
+
+    >>> rounds_of(3, 2)
+    [range(0, 2), range(2, 3)]
+    """
+    ends = [-(-repeats * number // starts) for number in range(starts + 1)]
+    return [range(first, last) for first, last in itertools.pairwise(ends)]
+
+
+def _require_starts(experiment: Experiment, cells: Collection[Cell]) -> None:
+    """`SpecError` where clusters cannot be started so often in turn."""
+    starts = experiment.starts
+    if starts == 1:
+        return
+    repeats = experiment.first_repeats
+    what = ""
+    if starts > repeats:
+        what = f"{starts} starts need as many repeats: each cell has {repeats} to begin with"
+    elif len({cell.cluster.id for cell in cells}) == 1:
+        what = "starts spreads several clusters over the hours, and all cells run on one"
+    if what:
+        raise SpecError(what, where="starts", fix="leave it out, or write starts: 2, repeat: 2")
 
 
 def _stages(
