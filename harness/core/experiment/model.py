@@ -535,7 +535,7 @@ class Experiment(_FileRecord):
     sentinels: Annotated[int, *_number("whole number", 0, 100)] = 0
     """of so many scored trials one repeats a profiling cell, for drift; 0: none (default: 0)"""
     starts: Annotated[int, *_number("whole number", 1, 100)] = 1
-    """over how many starts the repeats of each cluster of a grid are spread, in turn (default: 1)"""
+    """starts over which repeats of each cluster of a grid are spread, in turn (default: 1)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
     """uncounted trials after each start of a cluster (default: 1)"""
     seed: Seed = 7
