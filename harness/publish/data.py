@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError
 from harness.base.records.question import BEST, Answer, Question
-from harness.base.records.score import Ranking, ScoreBook
+from harness.base.records.score import COMPARED, Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.base.text import excerpt, printable, without_formula
@@ -35,13 +35,16 @@ CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
-_PREDICTED = ("cell", "model", "rung", "quantity", "refit", "predicted", "low", "high", "low_90",
-              "high_90", "not_applicable")  # fmt: skip
+_PREDICTED = ("cell", "model", "rung", "quantity", "refit", "repeat", "weight", "predicted", "low",
+              "high", "low_90", "high_90", "not_applicable")  # fmt: skip
 _SCORED = (
     "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
     " i_accu covered_80 covered_90"
 )
-_COMPARED = "quantity speed better worse family cells difference low high chance verdict"
+_COMPARED = (
+    "quantity speed better worse family cells difference low high chance verdict any_profile"
+    " any_low any_high"
+)
 # Fields of records that have another name here.
 _FIELDS = {"rung": "level", "predicted": "predicted_s", "measured": "measured_s",
            "i_accu": "i_accu_percent"}  # fmt: skip
@@ -191,7 +194,7 @@ def measurements(evaluation: Evaluation) -> Iterator[Row]:
 
 
 def predictions(evaluation: Evaluation) -> Iterator[Row]:
-    """A row per model, cell and quantity, one more for each refit, one where there is no answer."""
+    """A row per model, cell and quantity; more for refits and repeats; one without an answer."""
     for prediction in evaluation.predictions:
         row = dict.fromkeys(_PREDICTED) | {"cell": prediction.cell, "model": prediction.model}
         if prediction.not_applicable:
@@ -207,6 +210,11 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
             yield {**row, "predicted": time_s, **ends}
             for number, again_s in enumerate(prediction.refits.get(quantity, ())):
                 yield {**row, "refit": number, "predicted": again_s}
+            if quantity == COMPARED:
+                weights = prediction.repeat_weights
+                for number, anew_s in enumerate(prediction.repeats_s):
+                    weight = weights[number]
+                    yield {**row, "repeat": number, "weight": weight, "predicted": anew_s}
 
 
 def scores(evaluation: Evaluation) -> Iterator[Row]:

@@ -36,12 +36,24 @@ Tables = Dict[str, Table]  # of a run, by their names
 
 TABLES = ("runs", "cells", "trials", "measurements", "predictions", "scores", "comparisons",
           "intervals")  # fmt: skip
-KEYS = ("cell", "trial", "model", "quantity", "refit", "speed", "better", "worse", "family",
-        "metric", "workload")  # fmt: skip
+KEYS = ("cell", "trial", "model", "quantity", "refit", "repeat", "speed", "better", "worse",
+        "family", "metric", "workload")  # fmt: skip
 SCORE = ("predicted", "measured", "trials", "floor", "signed_error", "relative_error", "i_accu")
-PAIR = ("cells", "chance", "difference", "low", "high")
+PAIR = ("cells", "chance", "difference", "low", "high", "any_low", "any_high")
+ANY = ("any_profile", "any_low", "any_high")  # with any profile of this kind (section 4)
 DRIFT = ("drift", "drift_low", "drift_high")
-NUMBERS = {*SCORE, *PAIR, *DRIFT, "level", "refit", "value", "low_90", "high_90"}
+NUMBERS = {
+    *SCORE,
+    *PAIR,
+    *DRIFT,
+    "level",
+    "refit",
+    "repeat",
+    "weight",
+    "value",
+    "low_90",
+    "high_90",
+}
 # A text that a spreadsheet would take for a formula has an apostrophe before it.
 GUARDED = tuple("'" + first for first in "=+-@\t\uff1d\uff0b\uff0d\uff20")
 
@@ -92,11 +104,11 @@ def tail(freedom: float, t: float) -> float:
     return beyond if t >= 0 else 1 - beyond
 
 
-def t_quantile(freedom: float) -> float:
-    """The 0.975 quantile of Student's t, bit by bit from 8 down."""
+def t_quantile(freedom: float, beyond: float = 0.025) -> float:
+    """What Student's t is above with the chance *beyond*, bit by bit from 1,024 down."""
     t = 0.0
-    for exponent in range(3, -45, -1):
-        if tail(freedom, t + 2.0**exponent) > 0.025:
+    for exponent in range(10, -45, -1):
+        if tail(freedom, t + 2.0**exponent) > beyond:
             t += 2.0**exponent
     return t
 
@@ -140,7 +152,8 @@ def answers_of(predictions: Iterable[Row]) -> Any:
     """Rows with an answer by the profile itself, by quantity and cell, then by model."""
     answers = defaultdict(dict)  # type: Any
     for row in predictions:
-        if row["refit"] is None and row["predicted"] is not None:
+        is_own = row["refit"] is None and row.get("repeat") is None
+        if is_own and row["predicted"] is not None:
             name = "job_s" if row["quantity"] == "published_s" else row["quantity"]
             answers[name, row["cell"]][row["model"], row["quantity"]] = row
     return answers
@@ -185,6 +198,8 @@ class Subject(NamedTuple):
     read_at: str
     stretches: List[float]
     inputs: Dict[str, str]
+    workloads: Dict[str, str]
+    anew: Any  # by model and cell: the rows of repeats; `None` in bundles of earlier versions
     scores: Dict[str, Dict[str, Row]]  # by model and cell
     ranked: List[str]
     cells: List[str]
@@ -251,10 +266,24 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     scope = about["scope"]
     read_at = about.get("read_at", "raw")  # bundles of earlier versions have no such column
     stretches = stretches_of(about) if speed == read_at else [1.0]
-    given = (about["level"], read_at, stretches)
-    found = Subject(asks, about["asked"], scope, *given, inputs, answered, names, cells)
+    workloads = {key[0]: cell.get("workload", "") for key, cell in run["cells"].items()}
+    given = (about["level"], read_at, stretches, inputs, workloads, anew_of(run))
+    found = Subject(asks, about["asked"], scope, *given, answered, names, cells)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
+
+
+def anew_of(run: Tables) -> Any:
+    """Rows of job times by profiles without some trials, in their order (section 4)."""
+    if not all("any_profile" in row for row in run.get("comparisons", {"": {}}).values()):
+        return None
+    anew = defaultdict(list)  # type: Any
+    for row in run["predictions"].values():
+        if row.get("repeat") is not None and row["quantity"] == "job_s":
+            anew[row["model"], row["cell"]].append(row)
+    for rows in anew.values():
+        rows.sort(key=lambda row: row["repeat"])
+    return anew
 
 
 def stretches_of(about: Row) -> List[float]:
@@ -308,14 +337,75 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
     for a, b in pairs:
         key = same[a], same[b]
         values = (0.0, 0.0, 0.0, 1.0, "equal")  # type: Any
+        values += ("equal", 0.0, 0.0)
         if key in tests:
             values = with_verdict(tests[key], about.level)
+            values += with_any_profile(about, (key, cells), tests[key], (values[4], name))
         elif key[0] != key[1]:
             gap = gaps[tested.index(key)]
-            values = (mean(gap), min(gap), max(gap), None, "undecided")
-        columns = ("difference", "low", "high", "chance", "verdict")
+            values = (mean(gap), min(gap), max(gap), None, "undecided", "", None, None)
+        columns = ["difference", "low", "high", "chance", "verdict"]
+        columns += ANY if about.anew is not None else ()
         rows["job_s", speed, a, b, name] = dict(zip(columns, values), cells=len(cells))
     return rows
+
+
+def with_any_profile(about: Subject, where: Any, test: Any, kind: Any) -> Any:
+    """What is left of a verdict with any profile of this kind, and the ends then (section 4)."""
+    difference, low, high, _ = test
+    verdict, name = kind
+    is_told = verdict != "undecided" or (name == "asked" and low > NEAR)
+    if about.anew is None or not is_told:  # in bundles of earlier versions nothing is said of it
+        return "", None, None
+    spread = profile_spread(about, *where)
+    if spread is None:
+        return "undecided", None, None
+    deviation, freedom = spread
+    sides = 1 if name == "asked" else 2
+    reach = t_quantile(freedom, about.level / sides) * deviation
+    low = difference - math.hypot(difference - low, reach)
+    high = difference + math.hypot(high - difference, reach)
+    held = "undecided"
+    if low > -MARGIN and high < MARGIN:
+        held = "equal"
+    elif verdict == "nearer" and (high if difference < 0 else -low) < 0:
+        held = "nearer"
+    return (held, *[end if math.isfinite(end) else None for end in (low, high)])
+
+
+def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
+    """Deviation of a difference over profiles, and its degrees of freedom; `None`: not known."""
+    by_workload = defaultdict(list)  # type: Any
+    for cell in cells:
+        by_workload[about.workloads[cell]].append(cell)
+    variances, freedoms = [], []
+    for own_cells in by_workload.values():
+        rows = {model: [about.anew.get((model, cell), []) for cell in own_cells] for model in pair}
+        counts = {len(of_cell) for of_model in rows.values() for of_cell in of_model}
+        times = [row["predicted"] for r in rows.values() for of_cell in r for row in of_cell]
+        if len(counts) > 1 or counts == {0} or None in times:
+            return None
+        weights = [row["weight"] for row in rows[pair[0]][0]]
+        moved = [moved_gap(about, rows, own_cells, number) for number in range(len(weights))]
+        squares = [weight * by**2 for weight, by in zip(weights, moved)]
+        variances.append(math.fsum(squares) / len(cells) ** 2)
+        freedoms.append(math.fsum(weights))
+    total = math.fsum(variances)
+    if not total:
+        return 0.0, math.fsum(freedoms)
+    parts = [variance**2 / freedom for variance, freedom in zip(variances, freedoms)]
+    return math.sqrt(total), total**2 / math.fsum(parts)
+
+
+def moved_gap(about: Subject, rows: Any, cells: Any, number: int) -> float:
+    """By how much the sum of the gaps of a pair moves with the profile of that number."""
+    moved = []
+    for model, of_model in rows.items():
+        old = about.row(model, cells)
+        pairs = zip(old, of_model)
+        new = [abs(row[number]["predicted"] / kept["measured"] - 1) for kept, row in pairs]
+        moved.append(math.fsum(x - kept["relative_error"] for x, kept in zip(new, old)))
+    return moved[0] - moved[1]
 
 
 def gaps_of(about: Subject, pairs: Any, cells: Any, stretch: float) -> List[List[float]]:
@@ -575,13 +665,34 @@ def beside_others(about: Subject, comparisons: Table) -> str:
     """What the best model is beside each of the others."""
     first, *rivals = about.ranked
     verdicts = {rival: pair_of(first, rival, about, comparisons)["verdict"] for rival in rivals}
+    told = any_profile_sentence(pair_of(first, rival, about, comparisons) for rival in rivals)
     if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
-        return "It is nearer than each of the others."
+        return f"It is nearer than each of the others.{told}"
     clauses = []
     for verdict in ("nearer", "equal", "undecided"):
         chosen = [rival for rival in rivals if verdicts[rival] == verdict]
         clauses += [f"{FATES[verdict]} {listed(chosen)}"] if chosen else []
-    return f"It {'; it '.join(clauses)}."
+    return f"It {'; it '.join(clauses)}.{told}"
+
+
+def any_profile_sentence(pairs: Iterable[Row]) -> str:
+    """Whether what was told of pairs holds with any profile of this kind."""
+    told = [pair for pair in pairs if pair.get("any_profile")]
+    held = [pair for pair in told if is_held(pair)]
+    if not told:
+        return ""
+    if len(held) == len(told):
+        return " It holds with any profile of this kind."
+    ends = [pair[end] for pair in told if not is_held(pair) for end in ("any_low", "any_high")]
+    if not any(end is not None for end in ends):
+        return " It holds with this profile; how far profiles vary is not known."
+    return " It holds with this profile; with another one of its kind it may not."
+
+
+def is_held(pair: Row) -> bool:
+    """Whether what is told of a pair holds with any profile of this kind."""
+    is_farther = pair["verdict"] == "undecided" and (pair["any_low"] or 0.0) > NEAR
+    return pair["any_profile"] != "undecided" or is_farther
 
 
 def pair_of(first: str, second: str, about: Subject, comparisons: Table) -> Any:
@@ -608,7 +719,8 @@ def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tupl
     texts = [f"{rival} by {share(about.error(rival, cells))}" for rival in rivals]
     off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
     over = f"over {cells_text(len(cells))}"
-    return outcome, f"{head}: {off}, {over}; {fates_text(fates)}."
+    told = any_profile_sentence(pairs.values())
+    return outcome, f"{head}: {off}, {over}; {fates_text(fates)}.{told}"
 
 
 def why_not_compared(models: List[str], about: Subject) -> str:

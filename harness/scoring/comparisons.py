@@ -17,20 +17,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.records.question import BEST, Asked, Question, Scope
 from harness.base.records.score import COMPARED, Comparison, Family, Ranking, Score, Speed, Verdict
 from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests, held_at_all
-from harness.base.stats.resampling import FEWEST_REFITS
+from harness.scoring.any_profile import AnewByCell, profile_spread, widened
 from harness.scoring.remedies import Remedy, remedy_text
 from harness.scoring.speeds import AS_IT_IS, ReadAt, errors_at
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
 
-# Times of a model, cell and quantity by each refit of the cell's profile.
-Refits = Mapping[tuple[str, str, str], Sequence[float | None]]
 Rows = Mapping[str, Sequence[Score]]  # of each model, in the same cells
 Pair = tuple[str, str]
 
@@ -51,7 +49,7 @@ def compare(
     question: Question | None = None,
     asked: Asked = "afterwards",
     error: float = FAMILY_ERROR,
-    refits: Refits | None = None,
+    anew: AnewByCell | None = None,
     earlier: Sequence[Score] = (),
     read_at: ReadAt = ReadAt(),  # noqa: B008  (it never changes)
 ) -> tuple[list[Ranking], list[Comparison]]:
@@ -60,15 +58,16 @@ def compare(
 
     *models* are all that were asked: who answers nowhere is named, too.  The *question* has a
     family of its own, unless it was *asked* beside another one.  *error* is the level of one look
-    at the data.  *refits* are times by refits of the profiles: the reason of a verdict says where
-    it turns round by one of them.  *earlier* are scores of models that had been asked before: what
-    is explored is one family with them.  What is asked is *read at* one speed.
+    at the data.  *anew* are times by profiles without some trials: a verdict says whether it holds
+    with any profile of this kind, if there are profiles.  *earlier* are scores of models that had
+    been asked before: what is explored is one family with them.  What is asked is *read at* one
+    speed.
     """
     groups = defaultdict[tuple[str, Speed], list[Score]](list)
     for score in scores:
         groups[score.quantity, score.speed].append(score)
     asks = question or Question(how_far=BEST)
-    at_speed = Settings(asks.scope, error, refits or {}, read_at.stretches)
+    at_speed = Settings(asks.scope, error, anew, read_at.stretches)
     at_other_speed = replace(at_speed, stretches=AS_IT_IS)
     before = scores_by_model(earlier)
     rankings = []
@@ -183,14 +182,14 @@ def rows_in_order(
 @dataclass(frozen=True, slots=True)
 class Settings:
     """
-    For what verdicts are to hold, at which level one look is taken, and times by refits.
+    For what verdicts are to hold, at which level one look is taken, and times by other profiles.
 
     A verdict holds at all *stretches*.
     """
 
     scope: Scope
     error: float
-    refits: Refits
+    anew: AnewByCell | None
     stretches: Sequence[float] = AS_IT_IS
 
 
@@ -249,7 +248,7 @@ def compare_pairs(
     comparisons = []
     for first, second in pairs:
         if same_as[first] == same_as[second]:
-            comparisons.append(_equal_pair(rows, (first, second), family))
+            comparisons.append(_equal_pair(rows, (first, second), family, settings))
         else:
             place = places[same_as[first], same_as[second]]
             comparisons.append(tests.comparison(place, (first, second)))
@@ -269,10 +268,11 @@ def same_predictions(rows: Rows) -> dict[str, str]:
     return same_as
 
 
-def _equal_pair(rows: Rows, pair: Pair, family: Family) -> Comparison:
+def _equal_pair(rows: Rows, pair: Pair, family: Family, settings: Settings) -> Comparison:
     """The comparison of two models that predict the same."""
     better, worse = pair
     cells = rows[better]
+    has_profiles = settings.anew is not None
     return Comparison(
         better=better,
         worse=worse,
@@ -286,6 +286,9 @@ def _equal_pair(rows: Rows, pair: Pair, family: Family) -> Comparison:
         reason="both predict the same times",
         chance=1.0,
         family=family,
+        any_profile="equal" if has_profiles else None,
+        any_low=0.0 if has_profiles else None,
+        any_high=0.0 if has_profiles else None,
         errors=(mean_error(rows[better]), mean_error(rows[worse])),
     )
 
@@ -304,6 +307,31 @@ def units_of(cells: Sequence[Score], scope: Scope) -> list[str]:
     order = sorted(times_s, key=lambda name: (math.fsum(times_s[name]) / len(times_s[name]), name))
     place = {name: f"{number:06} {name}" for number, name in enumerate(order)}
     return [place[name] for name in names]
+
+
+class _AnyProfile(NamedTuple):
+    """A verdict with any profile of this kind, and between which ends the difference lies."""
+
+    verdict: Verdict
+    low: float | None
+    high: float | None
+
+    @property
+    def clause(self) -> str:
+        """End of the reason of a verdict: what another profile would change."""
+        if self.verdict != "undecided":
+            return ", with any profile of this kind"
+        if self.low is None and self.high is None:
+            return ", with this profile: how far it varies is not known"
+        ends = " to ".join(
+            "no end" if end is None else f"{100 * end:+.1f}" for end in (self.low, self.high)
+        )
+        return f", with this profile: with any of its kind they differ by {ends} points"
+
+
+def _bounded(end: float) -> float | None:
+    """An *end* of an interval; `None` where there is none."""
+    return end if math.isfinite(end) else None
 
 
 @dataclass(frozen=True)
@@ -348,8 +376,9 @@ class _Tests:
         verdict, reason = self.verdict(place, low, high)
         if verdict != "undecided":
             reason += self.scope()
-        if verdict == "nearer" and self.turns_round(place):
-            reason += ", with this profile: without one of its cells the difference turns round"
+        any_profile = self.with_any_profile(place, verdict)
+        if any_profile is not None and verdict != "undecided":
+            reason += any_profile.clause
         return Comparison(
             better=better,
             worse=worse,
@@ -357,12 +386,15 @@ class _Tests:
             speed=self.cells[0].speed,
             cells=len(self.cells),
             difference=float(self.gaps[place].mean()),
-            low=low if math.isfinite(low) else None,
-            high=high if math.isfinite(high) else None,
+            low=_bounded(low),
+            high=_bounded(high),
             verdict=verdict,
             reason=reason,
             chance=None if self.tests is None else float(self.tests.chance[place]),
             family=self.family,
+            any_profile=None if any_profile is None else any_profile.verdict,
+            any_low=None if any_profile is None else any_profile.low,
+            any_high=None if any_profile is None else any_profile.high,
             errors=(mean_error(self.rows[better]), mean_error(self.rows[worse])),
         )
 
@@ -390,11 +422,27 @@ class _Tests:
         plural = "s" if lacking > 1 else ""
         return f"from {FEWEST_UNITS} {noun}s on it can be tested: {lacking} more {noun}{plural}"
 
-    def turns_round(self, place: int) -> bool:
-        """Whether the difference has the other sign by a refit of the profile."""
-        refits = refit_differences(self.rows, self.pairs[place], self.settings.refits)
-        difference = self.gaps[place].mean()
-        return any(moved * difference < 0 for moved in refits)
+    def with_any_profile(self, place: int, verdict: Verdict) -> _AnyProfile | None:
+        """What is left of a *verdict* with any profile of this kind; `None`: there is none."""
+        if self.settings.anew is None:
+            return None
+        low, high = self.ends(place)
+        is_farther = self.family == "asked" and self.tests is not None and low > _SAME
+        if verdict == "undecided" and not is_farther:
+            return None
+        first, second = self.pairs[place]
+        spread = profile_spread(self.rows[first], self.rows[second], self.settings.anew)
+        if spread is None:
+            return _AnyProfile("undecided", None, None)
+        sides = 1 if self.family == "asked" else 2
+        difference = float(self.gaps[place].mean())
+        low, high = widened((low, high), difference, spread, self.settings.error / sides)
+        held: Verdict = "undecided"
+        if low > -MARGIN and high < MARGIN:
+            held = "equal"
+        elif verdict == "nearer" and (high if difference < 0 else -low) < 0:
+            held = "nearer"
+        return _AnyProfile(held, _bounded(low), _bounded(high))
 
     def scope(self) -> str:
         """End of the reason of a verdict: for what it holds."""
@@ -426,28 +474,3 @@ def _gaps(rows: Rows, pairs: Sequence[Pair], stretch: float) -> Numbers:
 
     errors = {model: errors_at(row, stretch) for model, row in rows.items()}
     return np.asarray([errors[first] - errors[second] for first, second in pairs])
-
-
-def refit_differences(rows: Rows, pair: Pair, refits: Refits) -> list[float]:
-    """
-    Mean errors of the first of *pair* less those of the second, by each refit of the profiles.
-
-    None where a profile has too few, or where one gives no answer.  Of one that has fewer than
-    another, the last are as it is.
-    """
-    import numpy as np
-
-    errors = []
-    counts = [len(refits.get((s.model, s.cell, s.quantity), ())) for m in pair for s in rows[m]]
-    if min(counts, default=0) < FEWEST_REFITS:
-        return []
-    for model in pair:
-        shares = np.empty((max(counts), len(rows[model])))
-        for place, score in enumerate(rows[model]):
-            times_s = refits[score.model, score.cell, score.quantity]
-            shares[:, place] = score.predicted_s / score.measured_s
-            # `None`, a refit without an answer, becomes NaN.
-            shares[: len(times_s), place] = np.array(times_s, dtype=float) / score.measured_s
-        errors.append(np.abs(shares - 1).mean(axis=1))
-    differences = errors[0] - errors[1]
-    return [] if np.isnan(differences).any() else [float(moved) for moved in differences]

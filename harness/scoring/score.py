@@ -33,6 +33,7 @@ from harness.base.records.score import (
 from harness.base.stats.spread import mean_floors
 from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
 from harness.scoring.answers import Scored, answer
+from harness.scoring.any_profile import Anew
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.controls import controls
 from harness.scoring.metrics import METRICS
@@ -112,7 +113,7 @@ def score(
         question=asks,
         asked=asked,
         error=error,
-        refits=_refitted_times(scorable),
+        anew=times_anew(scorable, trials),
         earlier=[*earlier_scores(earlier, trials, asks, read_at.speed)],
         read_at=read_at,
     )
@@ -195,15 +196,24 @@ def _compared_with(level: Level, quantity: str) -> str:
     return "body_s" if level == "estimate" else MEASURED_AS.get(quantity, quantity)
 
 
-def _refitted_times(
-    predictions: Iterable[Prediction],
-) -> dict[tuple[str, str, str], tuple[float | None, ...]]:
-    """Times of each model, cell and quantity by the refits of the cell's profile."""
-    refits = {}
-    for prediction in predictions:
-        for quantity, times_s in prediction.refits.items():
-            refits[prediction.model, prediction.cell, quantity] = times_s
-    return refits
+def times_anew(
+    predictions: Sequence[Prediction], trials: Mapping[str, Sequence[Measurement]]
+) -> dict[tuple[str, str], Anew] | None:
+    """
+    Job times of each model and cell by the repeats of the cell's profile.
+
+    `None` of predictions that came of no profile, such as numbers of a table.
+    """
+    if not any(prediction.profile for prediction in predictions):
+        return None
+    return {
+        (prediction.model, prediction.cell): Anew(
+            profile=trials[prediction.cell][0].workload,
+            times_s=prediction.repeats_s,
+            weights=prediction.repeat_weights,
+        )
+        for prediction in predictions
+    }
 
 
 class _Repeats:

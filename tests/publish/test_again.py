@@ -170,7 +170,7 @@ class TestNewIds:
             }  # fmt: skip
 
         assert rows(published, ids) == rows(own, {})
-        assert published.ranking("raw").errors == pytest.approx(own.ranking("raw").errors)
+        assert published.ranking().errors == pytest.approx(own.ranking().errors)
 
     def test_are_made_the_same_each_time(self, run, bundle, tmp_path):
         """

@@ -115,7 +115,7 @@ class TestTables:
         """
         A row for each scored cell, model and pair, of the time that the verdict is on, as measured.
         """
-        tables, scores = paper_tables(made_up), made_up.scores("job_s", "raw")
+        tables, scores = paper_tables(made_up), made_up.scores("job_s", made_up.speed)
 
         assert set(tables) == {"cells", "scores", "comparisons", "costs0", "costs1"}
         assert len(tables["cells"].rows) == len({score.cell for score in scores})
@@ -214,7 +214,7 @@ class TestFigures:
         drawn = drawn_alone(figure)
         points = sum(len(line.get_xdata()) for line in drawn.axes[0].lines if line.get_gid())
 
-        assert len(figure.data.rows) == len(made_up.scores("job_s", "raw")) == points
+        assert len(figure.data.rows) == len(made_up.scores("job_s", made_up.speed)) == points
         names = [text.get_text() for text in drawn.legends[0].get_texts()]
         assert names == ["whatif", "whatif-mr2", "wordcount", "terasort"]
 

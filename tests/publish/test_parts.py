@@ -35,8 +35,9 @@ FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 
 
 def asked(
-    asks="how_far best", *, scope="jobs", extrapolate="false", level=0.05, cells=None, when="sealed"
-):
+    asks="how_far best", *, scope="jobs", extrapolate="false", level=0.05, cells=None,
+    when="sealed", read_at="raw",
+):  # fmt: skip
     """
     Tables of a run that say what is asked of it: *cells* have their range and their input.
     """
@@ -46,6 +47,7 @@ def asked(
         "extrapolate": extrapolate,
         "level": level,
         "asked": when,
+        "read_at": read_at,
     }
     named = {cell: {"range": where, "input": name} for cell, (where, name) in (cells or {}).items()}
     return {"runs": {(): about}, "cells": {(cell,): named[cell] for cell in named}}
@@ -780,7 +782,8 @@ class TestBothPrograms:
             cells = {one.cell: (ranges.get(one.cell, ""), one.input) for one in measurements}
             words = asked_columns(book.answer)
             run = asked(words["asks"], scope=words["scope"], cells=cells,
-                        extrapolate=str(words["extrapolate"]).lower(), when=when)  # fmt: skip
+                        extrapolate=str(words["extrapolate"]).lower(), when=when,
+                        read_at=book.speed)  # fmt: skip
             scores = verify.scored(*self.rows(measurements, predictions))
             found = {}
             for speed in ("raw", "reference"):
@@ -794,7 +797,7 @@ class TestBothPrograms:
                 for one in book.comparisons
             }
             verify.compare("comparisons", stored, found)
-            about = verify.subject(run, scores, "raw")
+            about = verify.subject(run, scores, book.speed)
             if about.scores:
                 assert verify.answer(about.asks, about, found) == book.answer.sentence, seed
                 sentences.add(book.answer.sentence)

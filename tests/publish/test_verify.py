@@ -81,14 +81,16 @@ def predictions_of(model, cells, random, *, refits, extra=()):
             yield Prediction(model=model, cell=cell.id, not_applicable=("memory", "disk"))
             continue
         body_s, frame_s = (0.4 * mib + 3) * off * random.gauss(1, 0.04), 2 + 0.05 * mib
+        anew = tuple(body_s * one + frame_s for one in (1.01, 0.99, 1.02, 0.98))
         again = tuple(body_s * random.gauss(1, 0.03) for _ in range(refits))
         yield Prediction(
             model=model, cell=cell.id, body_s=body_s, frame_s=frame_s, job_s=body_s + frame_s,
             published_s=1.1 * body_s, measurable={"map_main_s": 0.4 * body_s},
             parts={"equation 3": 0.1 * body_s} | dict.fromkeys(extra, body_s),
-            estimates={"separate_s": 1.05 * body_s}, code="", profile="",
+            estimates={"separate_s": 1.05 * body_s}, code="", profile="p",
             intervals={"body_s": {"80": (0.8 * body_s, 1.1 * body_s), "90": None}},
             refits={"body_s": again, "job_s": tuple(time_s + frame_s for time_s in again)},
+            repeats_s=anew, repeat_weights=(0.5, 0.5, 0.5, 0.5),
         )  # fmt: skip
 
 
@@ -344,8 +346,10 @@ def change_a_verdict(random, tables):
     """
     Another verdict of a pair.
     """
-    row = random.choice(tables["comparisons"][1:])
-    row[-1] = random.choice(sorted({"nearer", "equal", "undecided"} - {row[-1]}))
+    header, *rows = tables["comparisons"]
+    place = header.index("verdict")
+    row = random.choice(rows)
+    row[place] = random.choice(sorted({"nearer", "equal", "undecided"} - {row[place]}))
 
 
 def change_whether_covered(random, tables):
@@ -454,8 +458,9 @@ def common_errors(run):
     Relative errors of the time of jobs by model, where all models of a run answer.
     """
     errors = defaultdict(dict)
-    for one in run.read_scores().scores:
-        if (one.quantity, one.speed) == ("job_s", "raw"):
+    score_book = run.read_scores()
+    for one in score_book.scores:
+        if (one.quantity, one.speed) == ("job_s", score_book.speed):
             errors[one.model][one.cell] = one.relative_error
     cells = sorted(set.intersection(*map(set, errors.values())))
     return {model: [of_model[cell] for cell in cells] for model, of_model in errors.items()}
@@ -469,7 +474,7 @@ def test_the_claim_of_several_runs_holds(runs, tmp_path):
 
     expected = []
     for run in sorted(runs, key=lambda run: run.read_manifest().experiment["name"]):
-        ranking, errors = run.read_scores().ranking("raw"), common_errors(run)
+        ranking, errors = run.read_scores().ranking(), common_errors(run)
         for model, error in zip(ranking.models, ranking.errors, strict=True):
             is_near = "nearest" if len(ranking.nearest) == 1 else "undecided"
             place = is_near if model in ranking.nearest else "farther"
@@ -493,7 +498,7 @@ def test_runs_of_one_experiment_are_claimed_together_too(tmp_path, run_count):
     ]
 
     verify.check(folder)
-    rankings = [run.read_scores().ranking("raw") for run in runs]
+    rankings = [run.read_scores().ranking() for run in runs]
     errors = {
         model: [ranking.errors[ranking.models.index(model)] for ranking in rankings]
         for model in MODELS

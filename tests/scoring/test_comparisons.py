@@ -16,12 +16,12 @@ from harness.base.errors import ModelError
 from harness.base.records.question import Question
 from harness.base.records.score import Drift, Score
 from harness.scoring import relative_error, signed_error
+from harness.scoring.any_profile import Anew, ProfileSpread, profile_spread, widened
 from harness.scoring.comparisons import (
     DRIFT_LEAVES_IT_OPEN,
     compare,
     mean_error,
     ranked_rows,
-    refit_differences,
     same_predictions,
     scores_by_model,
     units_of,
@@ -553,89 +553,143 @@ class TestWhatWouldTell:
             assert pair.reason == remedy_text(remedy)
 
 
-class TestRefits:
-    def judged(self, *moves, quantity="job_s", b_moves=None):
+class TestAnyProfile:
+    def judged(self, moves, weights=None, *, nearer=None):
         """
-        The pair of a model at 5 % and one at 30 %, each of whose refits move its times by so much.
+        The pair of a model at 5 % and one at 30 %, whose times move by so much with each profile.
         """
         near, far = rows("a", NEAR), rows("b", FAR)
-        refits = {("a", row.cell, quantity): [row.predicted_s] * 4 for row in near}
-        refits |= {
-            ("b", row.cell, quantity): [
-                move if move is None else row.predicted_s + move for move in b_moves or moves
-            ]
-            for row in far
-        }
-        return compared(near, far, refits=refits)[1]
+        weights = [2 / 3] * len(moves) if weights is None else weights
+        anew = {("a", row.cell): Anew("w", [row.predicted_s] * len(moves), weights) for row in near}
+        for row in far:
+            times_s = [None if move is None else row.predicted_s + move for move in moves]
+            anew["b", row.cell] = Anew("w", times_s, weights)
+        if nearer:
+            return asked(near, far, nearer=nearer, anew=anew)[0]
+        return compared(near, far, anew=anew)[1]
 
-    def test_a_profile_that_turns_it_round_is_named(self):
+    def test_a_profile_that_hardly_varies_changes_nothing(self):
         """
-        25 points apart by this profile; without one of its cells the other is nearer: the verdict
-        stands for this profile, which the reason says.
+        25 points apart, and a point more or less by trials that are left out.
         """
-        pair = self.judged(0, -30, 1, 1)
+        pair = self.judged((1, -1, 0.5, -0.5))
 
-        assert pair.verdict == "nearer"
-        assert pair.reason == (
-            f"chance gives as much in at most 3.1 % of cases{JOBS}, with this profile: without one"
-            " of its cells the difference turns round"
-        )
+        assert (pair.verdict, pair.any_profile) == ("nearer", "nearer")
+        assert pair.any_low < pair.low <= pair.difference <= pair.high < pair.any_high < 0
+        assert pair.reason.endswith(f"{JOBS}, with any profile of this kind")
 
-    @pytest.mark.parametrize(
-        "moves",
-        [(1, -1, 2, -2), (0, -20, 0, 0), (0, -30, 0), (0, -30, None, 0), ()],
-    )  # fmt: skip
-    def test_nothing_is_said_where_it_stays(self, moves):
+    def test_one_that_varies_much_leaves_it_open(self):
         """
-        Small moves, too few refits to tell, or one without an answer.
+        The verdict is one with this profile, and says so.
         """
-        assert self.judged(*moves).reason.endswith(JOBS)
+        pair = self.judged((15, -15, 12, -14))
 
-    def test_refits_of_another_quantity_say_nothing(self):
-        """
-        Of a body, say.
-        """
-        assert self.judged(0, -30, 1, 1, quantity="body_s").reason.endswith(JOBS)
+        assert (pair.verdict, pair.any_profile) == ("nearer", "undecided")
+        assert pair.any_low < 0 < pair.any_high
+        ends = f"{100 * pair.any_low:+.1f} to {100 * pair.any_high:+.1f}"
+        says = f", with this profile: with any of its kind they differ by {ends} points"
+        assert pair.reason.endswith(JOBS + says)
 
-    def test_what_is_undecided_does_not_turn(self):
+    @pytest.mark.parametrize("moves", [(), (0, 1, None, 0)])
+    def test_where_it_is_not_known_nothing_holds_with_another(self, moves):
         """
-        There is nothing to turn.
+        Trials that were not repeated, or no answer without one of them.
+        """
+        pair = self.judged(moves)
+
+        assert (pair.verdict, pair.any_profile) == ("nearer", "undecided")
+        assert (pair.any_low, pair.any_high) == (None, None)
+        assert pair.reason.endswith(f"{JOBS}, with this profile: how far it varies is not known")
+
+    def test_who_is_farther_may_be_so_with_any_profile(self):
+        """
+        No verdict, but an interval above 0 with what profiles add.
+        """
+        pair = self.judged((1, -1, 1, -1), nearer=("b", "a"))
+
+        assert (pair.verdict, pair.any_profile) == ("undecided", "undecided")
+        assert 0 < pair.any_low < pair.low
+
+    def test_what_is_open_is_open_with_any(self):
+        """
+        There is nothing to hold.
         """
         a, b = rows("a", [1.1] * 6), rows("b", OPEN)
-        refits = {(row.model, row.cell, "job_s"): [row.predicted_s - 60] * 4 for row in [*a, *b]}
+        anew = {(row.model, row.cell): Anew("w", [row.predicted_s] * 4, [0.5] * 4)
+                for row in [*a, *b]}  # fmt: skip
+        pair = compared(a, b, anew=anew)[1]
 
-        assert "profile" not in compared(a, b, refits=refits)[1].reason
+        assert (pair.verdict, pair.any_profile, pair.any_low) == ("undecided", None, None)
+        assert "profile" not in pair.reason
 
-    def test_differences_by_hand(self):
+    def test_equal_predictions_are_equal_with_any(self):
         """
-        One cell: 5 % against 30 %; of refits that are fewer the last are the prediction itself.
+        They come of the same profile.
         """
-        two = {"a": rows("a", [1.05]), "b": rows("b", [1.30])}
-        refits = {
-            ("a", "c0", "job_s"): [110.0, 90.0, 105.0, 95.0, 120.0],
-            ("b", "c0", "job_s"): [130.0, 100.0, 120.0, 80.0],
+        scores = rows("a", NEAR), rows("b", NEAR)
+
+        assert compared(*scores, anew={})[1].any_profile == "equal"
+        assert compared(*scores)[1].any_profile is None
+
+
+class TestProfileSpread:
+    def test_is_that_of_a_mean_of_repeats(self):
+        """
+        A model that predicts the mean of n trials of one cell, too long for what was measured: its
+        error varies as their mean does, s / sqrt(n) over the measured time, with n - 1 degrees.
+        """
+        trials = np.array([110.0, 116.0, 124.0, 118.0])
+        without = [(trials.sum() - each) / 3 for each in trials]
+        (first,) = rows("a", [trials.mean() / 100])
+        (second,) = rows("b", [1.5])
+        anew = {
+            ("a", "c0"): Anew("w", without, [3 / 4] * 4),
+            ("b", "c0"): Anew("w", [150.0] * 4, [3 / 4] * 4),
         }
 
-        moved = refit_differences(two, ("a", "b"), refits)
-        assert moved == pytest.approx([-0.2, 0.1, -0.15, -0.15, -0.1])
-        assert refit_differences(two, ("b", "a"), refits) == pytest.approx([-m for m in moved])
-        assert refit_differences(two, ("a", "b"), {}) == []
+        spread = profile_spread([first], [second], anew)
 
-    def test_differences_are_means_over_cells(self):
-        """
-        Of two cells of different length.
-        """
-        two = {
-            "a": [*rows("a", {"c0": 1.0}), *rows("a", {"c1": 1.0}, measured_s=200.0)],
-            "b": [*rows("b", {"c0": 1.1}), *rows("b", {"c1": 1.2}, measured_s=200.0)],
-        }
-        refits = {
-            (row.model, row.cell, "job_s"): [row.predicted_s * 1.5] * 4
-            for row in chain(*two.values())
-        }
+        expected = trials.std(ddof=1) / 2 / 100
+        assert spread == (pytest.approx(expected), pytest.approx(3))
 
-        moved = refit_differences(two, ("a", "b"), refits)
-        assert moved == pytest.approx([0.5 - (0.65 + 0.8) / 2] * 4)
+    def test_profiles_of_workloads_vary_on_their_own(self):
+        """
+        Squares add, and so do degrees of freedom where both vary alike.
+        """
+        first, second = rows("a", [1.2, 1.2]), rows("b", [1.5, 1.5])
+        anew = {(model, cell): Anew(profile, [time_s + move for move in moves], [0.5] * 4)
+                for cell, profile in (("c0", "w"), ("c1", "v"))
+                for model, time_s, moves in (("a", 120.0, (2, -2, 2, -2)), ("b", 150.0, (0,) * 4))
+                }  # fmt: skip
+
+        one = profile_spread(first[:1], second[:1], anew)
+        both = profile_spread(first, second, anew)
+
+        assert both.deviation == pytest.approx(one.deviation / 2**0.5)
+        assert (one.freedom, both.freedom) == (pytest.approx(2), pytest.approx(4))
+
+    def test_one_that_never_varies_is_certain(self):
+        """
+        The ends stay.
+        """
+        first, second = rows("a", [1.2]), rows("b", [1.5])
+        anew = {("a", "c0"): Anew("w", [120.0] * 4, [0.5] * 4),
+                ("b", "c0"): Anew("w", [150.0] * 4, [0.5] * 4)}  # fmt: skip
+        spread = profile_spread(first, second, anew)
+
+        assert spread == (0.0, 2.0)
+        assert widened((-0.4, -0.2), -0.3, spread, 0.05) == pytest.approx((-0.4, -0.2))
+
+    def test_what_profiles_add_is_added_as_squares(self):
+        """
+        Student's t at the level of one side; an open end stays open.
+        """
+        spread = ProfileSpread(0.1, 4.0)
+        reach = 2.131846786 * 0.1
+
+        low, high = widened((-0.4, math.inf), -0.3, spread, 0.05)
+
+        assert (low, high) == (pytest.approx(-0.3 - math.hypot(0.1, reach)), math.inf)
 
 
 class TestEarlier:

@@ -65,6 +65,12 @@ def predicted(random, measurements):
     Predictions of the models, of which some do not answer everywhere; with refits and intervals.
     """
     cells = {each.cell: each.raw_s for each in measurements}
+    workloads = {each.cell: each.workload for each in measurements}
+    by_profile = {
+        workload: random.choice(([], [0.5] * 4, [0.5, 0.5, 2 / 3]))
+        for workload in ("wordcount", "terasort")
+    }
+    varies = random.choice((0.0, 0.005, 0.05))
     refits, exact = random.choice((0, 3, 5)), random.random() < 0.2
     lacks = random.choice((0, 0, 0.1))
     for model in MODELS[: random.choice((1, 2, 4))]:
@@ -78,8 +84,14 @@ def predicted(random, measurements):
                           for _ in range(max(0, refits - random.choice((0, 1)))))  # fmt: skip
             if again and random.random() < 0.02:
                 again = (None, *again[1:])
+            weights = by_profile[workloads[cell]] if job_s else []
+            anew = [job_s * (1 + random.gauss(0, varies)) for _ in weights]
+            if anew and random.random() < 0.02:
+                anew[0] = None
             yield Prediction(
-                model=model, cell=cell, body_s=job_s and body_s, job_s=job_s, published_s=body_s,
+                repeats_s=tuple(anew), repeat_weights=tuple(weights),
+                model=model, cell=cell, profile="p", body_s=job_s and body_s, job_s=job_s,
+                published_s=body_s,
                 measurable={"map_main_s": off * times["job_s"] / 3}, estimates={"x_s": 2 * body_s},
                 parts={"equation 3": 1.0}, intervals={"body_s": ends}, refits={"body_s": again},
             )  # fmt: skip
@@ -142,10 +154,16 @@ def tables(measurements, predictions):
                 {**row, "refit": number, "predicted": again_s}
                 for number, again_s in enumerate(each.refits.get(name, ()))
             ]
+            if name == "job_s":
+                pairs = zip(each.repeats_s, each.repeat_weights, strict=True)
+                predicted_rows += [
+                    {**row, "repeat": number, "predicted": anew_s, "weight": weight}
+                    for number, (anew_s, weight) in enumerate(pairs)
+                ]
     return rows, predicted_rows
 
 
-def run_tables(measurements, question, level, drift=None):
+def run_tables(measurements, predictions, question, level, drift=None):
     """
     What tables of a bundle say of the run and of its cells.
     """
@@ -159,16 +177,25 @@ def run_tables(measurements, question, level, drift=None):
     }  # fmt: skip
     about["read_at"] = ""
     about["read_at"] = speed_of(about, tables(measurements, [])[0])
-    cells = {(each.cell,): {"range": each.range, "input": each.input} for each in measurements}
-    return {"runs": {(): about}, "cells": cells}
+    cells = {
+        (each.cell,): {"range": each.range, "input": each.input, "workload": each.workload}
+        for each in measurements
+    }
+    rows = tables(measurements, predictions)[1]
+    return {
+        "runs": {(): about}, "cells": cells, "predictions": dict(enumerate(rows)),
+        "comparisons": {"": {"any_profile": ""}},
+    }  # fmt: skip
 
 
 def close(one, other):
     """
     Whether both are the same number, text or truth value, or both none.
     """
-    if isinstance(one, bool) or (one is None and other == ""):
-        return other == ("" if one is None else str(one).lower())
+    if one is None and other == "":
+        return True
+    if isinstance(one, bool):
+        return other == str(one).lower()
     if isinstance(one, str) or None in (one, other):
         return one == other
     return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
@@ -189,7 +216,7 @@ def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
     score_book = score(predictions, measurements, error=level, question=question, drift=drift)
 
     scores = scored(*tables(measurements, predictions))
-    run = run_tables(measurements, question, level, drift)
+    run = run_tables(measurements, predictions, question, level, drift)
     assert run["runs"][()]["read_at"] == score_book.speed
 
     score_rows = {
@@ -379,7 +406,7 @@ def test_of_models_that_share_no_cell_the_last_one_by_name_goes():
     ]
 
     score_book = score(predictions, measurements)
-    run = run_tables(measurements, Question(how_far=BEST), FAMILY_ERROR)
+    run = run_tables(measurements, predictions, Question(how_far=BEST), FAMILY_ERROR)
     about = subject(run, scored(*tables(measurements, predictions)), "raw")
     ranked, _ = plain_rows(score_book.scores, "raw")
 

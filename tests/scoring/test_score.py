@@ -213,28 +213,28 @@ class TestRows:
         assert (near.covered_80, near.covered_90) == (False, True)
         assert (far.covered_80, far.covered_90) == (True, None)
 
-    def test_the_refits_of_its_profile_enter_the_reason(self):
+    def test_the_repeats_of_its_profile_say_whether_it_holds_with_any(self):
         """
-        Of each model, cell and quantity: where one of them turns a verdict round.
+        Of each model and cell, by the profile of the cell's workload.
         """
-        moves = (-60.0, 2.0, -1.0, 1.0)
         models = {"whatif": 160.0, "ernest": 102.0}
         times = [trial for cell in "abcdef" for trial in repeats(cell, 99.0, 101.0)]
 
-        def reason(quantity=None):
+        def held(*moves):
             predictions = [
-                prediction(model, cell, job_s=job_s, refits=(quantity and {
-                    quantity: tuple(job_s + move * (model == "whatif") for move in moves)
-                }) or {})
+                prediction(
+                    model, cell, job_s=job_s, profile="p", repeat_weights=(0.5,) * len(moves),
+                    repeats_s=tuple(job_s + move * (model == "whatif") for move in moves),
+                )
                 for model, job_s in models.items() for cell in "abcdef"
             ]  # fmt: skip
             (pair,) = [c for c in score(predictions, times).comparisons
                        if (c.quantity, c.speed) == ("job_s", "raw")]  # fmt: skip
-            return pair.reason
+            return pair.any_profile, "with any profile of this kind" in pair.reason
 
-        assert reason("job_s").endswith("without one of its cells the difference turns round")
-        assert reason().endswith("; this holds for these jobs")
-        assert reason("body_s").endswith("; this holds for these jobs")
+        assert held(1.0, -1.0, 2.0, -2.0) == ("nearer", True)
+        assert held(60.0, -60.0, 40.0, -40.0) == ("undecided", False)
+        assert held() == ("undecided", False)
 
     def test_a_quantity_has_the_trials_that_show_it(self):
         """

@@ -109,6 +109,9 @@ class Prediction(Record):
     (`None`: no answer).  *intervals* are where its measured mean lies by jackknife+ over them, low
     and high by quantity and level (``80``, ``90`` %), `None` where that is unbounded: for that
     level too few cells were profiled, or too many refits have no answer.
+
+    *repeats_s* are the `job_s` by each of the profile's repeats, whose *repeat_weights* are 1 - 1/n
+    with n the trials of the cells that lack one.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -134,6 +137,8 @@ class Prediction(Record):
     warnings: tuple[str, ...] = ()
     not_applicable: tuple[str, ...] = ()
     refits: dict[str, tuple[float | None, ...]] = Field(default_factory=dict)
+    repeats_s: tuple[float | None, ...] = ()
+    repeat_weights: tuple[float, ...] = ()
     intervals: dict[str, dict[str, tuple[float, float] | None]] = Field(default_factory=dict)
     code: str = ""
     profile: str = ""

@@ -140,8 +140,9 @@ class Profile(Record):
     (`input_bytes` and job properties).  *jobs* are the jobs of the profiling trials (none in an
     older profile), *starts* how long JVMs took to start.  *refits* are profiles fitted without one
     profiling cell each (without a few of more than 20), where that can be done: its jobs lack those
-    cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
-    of its times might be, by name.
+    cells.  *repeats* are profiles fitted without one trial each of some cells, whose other trials
+    stay: how far the profile varies.  *draws*, of a profile that was taken from another machine,
+    are by how much longer each of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -158,4 +159,5 @@ class Profile(Record):
     starts: tuple[StartsAtOnce, ...] = ()
     warnings: tuple[str, ...] = ()
     refits: tuple[Profile, ...] = ()
+    repeats: tuple[Profile, ...] = ()
     draws: tuple[dict[str, float], ...] = ()

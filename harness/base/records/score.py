@@ -180,6 +180,10 @@ class Comparison(Record):
     is), `equal` (they differ by less than the margin) or `undecided`; *reason* says why, for what
     it holds, or what would tell.  *chance* is the probability of so large a difference of equal
     models in this family; `None` where that cannot be said.  *errors* are the mean errors of both.
+
+    All that is so with this profile.  With any profile of this kind the verdict is *any_profile*,
+    and the difference lies from *any_low* to *any_high*: `undecided` without these where it is not
+    known how far the profile varies, and `None` in older comparisons and where nothing is decided.
     """
 
     better: str
@@ -194,6 +198,9 @@ class Comparison(Record):
     reason: str
     chance: float | None = None
     family: Family = "explored"
+    any_profile: Verdict | None = None
+    any_low: float | None = None
+    any_high: float | None = None
     errors: tuple[float, float] | None = None
 
 

@@ -35,6 +35,7 @@ from harness.scoring import score
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.tallies import PlannedTrial
 
+MOST_REPEATS = 12  # of a profile, where no cell has more trials
 MOST_REFITS = 20  # of a profile: their number bounds what predictions cost
 
 
@@ -61,14 +62,16 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
 def fit_profiles(
     observations: Mapping[str, Sequence[Observation]], rates: Mapping[str, Statistic]
 ) -> dict[str, Profile]:
-    """Fit a profile, with its refits, to the *observations* of each workload on one machine."""
+    """Fit a profile, with refits and repeats, to *observations* of each workload on a machine."""
     # One machine, one reference speed: all workloads share it.
     speed = fit_speed([*chain(*observations.values())])
     profiles = {}
     for workload, observed in observations.items():
         profile = fit_profile(workload, observed, speed, rates)
         refits = fit_refits(workload, observed, speed, rates)
-        profiles[workload] = profile.model_copy(update={"refits": refits})
+        repeats = fit_repeats(workload, observed, speed, rates)
+        update = {"refits": refits, "repeats": repeats}
+        profiles[workload] = profile.model_copy(update=update)
     return profiles
 
 
@@ -95,6 +98,49 @@ def fit_refits(
         with suppress(HarnessError):  # it has no answer then
             refits.append(fit_profile(workload, kept, speed, rates))
     return tuple(refits)
+
+
+def fit_repeats(
+    workload: str,
+    observed: Sequence[Observation],
+    speed: SpeedCorrection,
+    rates: Mapping[str, Statistic],
+) -> tuple[Profile, ...]:
+    """
+    Fit profiles each without one trial of some cells, which have others; one cell, if few ran.
+
+    None where a cell ran once: how far the profile varies is not known then.
+    """
+    by_cell = defaultdict[str, dict[str, None]](dict)
+    for observation in observed:
+        by_cell[observation.trial.cell.id][observation.trial.id] = None
+    repeats = []
+    for left_out in trials_left_out([[*ids] for _, ids in sorted(by_cell.items())]):
+        kept = [observation for observation in observed if observation.trial.id not in left_out]
+        try:
+            repeats.append(fit_profile(workload, kept, speed, rates))
+        except HarnessError:
+            return ()
+    return tuple(repeats)
+
+
+def trials_left_out(trials_by_cell: Sequence[Sequence[str]]) -> list[set[str]]:
+    """
+    Which trials each repeat of a profile lacks: each trial is in one set, and no cell twice.
+
+    >>> [sorted(chosen) for chosen in trials_left_out([["a", "b"], ["c", "d"]])]
+    [['a'], ['c'], ['b'], ['d']]
+    """
+    most_trials = max(map(len, trials_by_cell), default=0)
+    if not most_trials or min(map(len, trials_by_cell)) < 2:
+        return []
+    parts = min(len(trials_by_cell), max(1, MOST_REPEATS // most_trials))
+    chosen = [
+        {ids[number] for ids in trials_by_cell[part::parts] if number < len(ids)}
+        for number in range(most_trials)
+        for part in range(parts)
+    ]
+    return [ids for ids in chosen if ids]
 
 
 def predict_run(trials: StoredTrials) -> list[Prediction]:

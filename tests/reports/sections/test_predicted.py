@@ -83,7 +83,7 @@ class TestDrawn:
         """
         Points of one style are drawn at once; each shows its own cell.
         """
-        scores = [s for s in whole.scores("job_s", "raw") if s.model == "whatif-mr2"]
+        scores = [s for s in whole.scores("job_s", whole.speed) if s.model == "whatif-mr2"]
         labels = [html.escape(whole.label(score.cell)) for score in scores]
 
         assert [drawn["scatter1"].count(f"<title>{label}: pred") > 0 for label in labels] == [
