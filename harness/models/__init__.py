@@ -87,6 +87,7 @@ __all__ = [
     "MODELS",
     "Model",
     "find",
+    "has_equations",
     "present_name",
     "require_models",
 ]
@@ -100,6 +101,15 @@ def present_name(name: str) -> str:
 def find(name: str) -> Model | None:
     """The harness' model of this *name*, or of an earlier one; `None`: there is none."""
     return MODELS.get(present_name(name))
+
+
+def has_equations(model: Model) -> bool:
+    """
+    Whether *model* is one of the harness that has equations, and learns no whole times.
+
+    To these alone fixed seconds are lent: a user's own model finds them in the profile.
+    """
+    return MODELS.get(model.name) is model and "jobs" not in model.required
 
 
 def require_models(names: Iterable[str], where: str) -> None:

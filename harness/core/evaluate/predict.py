@@ -2,7 +2,8 @@
 Predictions of cells, with refits and intervals.
 
 A model predicts one whole job, or its body; then it is lent the frame, which is the same for all
-such models and counts as part of what they predict.  The trial's time is as many times that as the
+such models and counts as part of what they predict.  To a body that equations gave, the fixed
+seconds of tasks are added before.  The trial's time is as many times that as the
 trial has jobs.  Where these are of several kinds no model is asked.
 """
 
@@ -24,7 +25,8 @@ from harness.base.stats.resampling import drawn_interval, prediction_interval
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.later_jobs import asked_jobs, mean_job
 from harness.core.evaluate.resolved import unknown_name_error
-from harness.models import Model, find
+from harness.models import Model, find, has_equations
+from harness.models.fixed import with_fixed
 from harness.models.frame import frame_s, inputs_of_profiled
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from harness.scoring.score import predicted_times
@@ -84,8 +86,11 @@ def _mean_body(
 ) -> Prediction:
     """One of all jobs of *cell*, of which *first* is the first one, without its frame."""
     jobs, warnings = asked_jobs(cell, profile)
-    later = [predictor.predict(profile, *asked.inputs) for asked in jobs[1:]]
-    one_job = mean_job([first, *later], jobs)
+    answers = [first, *(predictor.predict(profile, *asked.inputs) for asked in jobs[1:])]
+    if has_equations(predictor):
+        pairs = zip(answers, jobs, strict=True)
+        answers = [with_fixed(body, profile, asked.inputs) for body, asked in pairs]
+    one_job = mean_job(answers, jobs)
     return one_job.model_copy(update={"warnings": (*one_job.warnings, *warnings)})
 
 
@@ -272,6 +277,8 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
         jobs_s = []
         for inputs in inputs_by_number.values():
             answer = predictor.predict(refit, *inputs)
+            if has_equations(predictor):
+                answer = with_fixed(answer, refit, inputs)
             body_s = answer.body_s or math.nan
             job_s = answer.job_s
             if job_s is None:
