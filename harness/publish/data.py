@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError
 from harness.base.records.question import BEST, Answer, Question
-from harness.base.records.score import Ranking, ScoreBook
+from harness.base.records.score import COMPARED, Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.base.text import excerpt, printable, without_formula
@@ -27,7 +27,7 @@ from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.reports.answer import answer_sentence
 from harness.observe.storage.opener import Opener
-from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.comparisons import FAMILY_ERROR, UNLEARNT
 from harness.scoring.over_runs import best_over_runs, models_over_runs
 from harness.scoring.score import LEVELS, predicted_times
 
@@ -86,6 +86,7 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         "blind": not blind_refusals(run, evaluation.done.values()),
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
         **asked_columns(run.read_scores().answer),
+        **unranked_columns(run.read_scores()),
         "schema": manifest.schema_version,
         "sealed": run.seal.sha256(),
         "started_s": manifest.created_s,
@@ -98,6 +99,14 @@ def asked_columns(found: Answer | None) -> Row:
     if found is None:
         return {**question_columns(Question(how_far=BEST)), "asked": "afterwards"}
     return {**question_columns(found.question), "asked": found.asked}
+
+
+def unranked_columns(score_book: ScoreBook) -> Row:
+    """The models that do not reproduce the jobs they learnt from; no column where there is none."""
+    ranking = next((row for row in score_book.rankings if row.quantity == COMPARED), None)
+    left_out = ranking.left_out.items() if ranking is not None else ()
+    names = sorted(model for model, why in left_out if why == UNLEARNT)
+    return {"unranked": " ".join(names)} if names else {}
 
 
 def question_columns(question: Question) -> Row:

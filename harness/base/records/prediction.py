@@ -109,6 +109,11 @@ class Prediction(Record):
     (`None`: no answer).  *intervals* are where its measured mean lies by jackknife+ over them, low
     and high by quantity and level (``80``, ``90`` %), `None` where that is unbounded: for that
     level too few cells were profiled, or too many refits have no answer.
+
+    *in_sample_miss* is by how much the model misses the jobs of the profiling trials with the
+    profile that was fitted to them: predicted less measured over measured, mean over the profiled
+    cells of the workload, at reference speed.  It is known before anything is scored.  `None` where
+    the model has no answer there, and in older predictions.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -135,5 +140,6 @@ class Prediction(Record):
     not_applicable: tuple[str, ...] = ()
     refits: dict[str, tuple[float | None, ...]] = Field(default_factory=dict)
     intervals: dict[str, dict[str, tuple[float, float] | None]] = Field(default_factory=dict)
+    in_sample_miss: float | None = None
     code: str = ""
     profile: str = ""

@@ -1261,7 +1261,7 @@ _FIXED = (
         resource="fixed",
         moves="as computing",
         equation="README section 9",
-        text="the record loop of a map beside reading, map function, collecting and blocking",
+        text="a map's record loop beside reading, map function, collecting and blocking",
     ),
     StatisticRow(
         name="map_tail_fixed_s",
@@ -1271,7 +1271,7 @@ _FIXED = (
         resource="fixed",
         moves="as computing",
         equation="README section 9",
-        text="behind the record loop, beside spills and their merge: closing, renaming a single spill",
+        text="behind the record loop beside spills and merge: closing, renaming a single spill",
     ),
     StatisticRow(
         name="shuffle_fixed_s",
@@ -1281,7 +1281,7 @@ _FIXED = (
         resource="fixed",
         moves="as computing",
         equation="README section 9",
-        text="shuffle up to its last copy, in which nothing is copied or merged: opening, asking, connecting",
+        text="up to the last copy beside copying and merging: opening, asking, connecting",
     ),
     StatisticRow(
         name="sort_fixed_s",
@@ -1291,7 +1291,7 @@ _FIXED = (
         resource="fixed",
         moves="as computing",
         equation="README section 9",
-        text="last copy to reduce function, in which nothing is merged: closing the shuffle",
+        text="last copy to reducer beside merging: closing the shuffle",
     ),
     StatisticRow(
         name="reduce_rest_fixed_s",
@@ -1301,7 +1301,7 @@ _FIXED = (
         resource="fixed",
         moves="as computing",
         equation="README section 9",
-        text="a reducer's run beside its records: opening the output, closing the input",
+        text="a reducer beside reading, reduce function and writing: opening its output",
     ),
 )
 

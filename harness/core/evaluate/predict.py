@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 INTERVAL_OF = ("body_s", "job_s")
 INTERVAL_LEVELS = (0.8, 0.9)
+# What was sealed by earlier profiles is made again as it was: without the in-sample miss.
+_IN_SAMPLE_FROM = 12
 JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
 
 
@@ -156,6 +158,11 @@ def predict_cells(
     misses = {
         name: [*profiled_misses(model, profile, profiled)] for name, profile in profiles.items()
     }
+    in_sample = {
+        name: in_sample_miss(model, profile, profiled)
+        for name, profile in profiles.items()
+        if profile.schema_version >= _IN_SAMPLE_FROM
+    }
     for cell in cells:
         prediction = predict_cell(model, cell, profiles)
         if prediction.body_s is None and prediction.job_s is None:
@@ -164,6 +171,7 @@ def predict_cells(
             workload = cell.spec.name
             profile = profiles[workload]
             update = spread_of(model, cell, profile, misses[workload])
+            update["in_sample_miss"] = in_sample.get(workload)
             yield prediction.model_copy(update=update)
 
 
@@ -245,19 +253,48 @@ def profiled_misses(
     model: str | Model, profile: Profile, profiled: Mapping[str, ResolvedCell]
 ) -> Iterator[Miss]:
     """Yield for each profiling cell the place of the refit without it, and what that misses."""
-    import numpy as np
-
     all_cells = {job.cell for job in profile.jobs}
     for place, refit in enumerate(profile.refits):
         for cell_id in sorted(all_cells - {job.cell for job in refit.jobs}):
             jobs = [job for job in profile.jobs if job.cell == cell_id]
-            if cell_id not in profiled:  # of another run
-                yield Miss(place, miss_of_jobs(model, refit, jobs))
-                continue
-            sums_s = [_sum_s(jobs, quantity) for quantity in INTERVAL_OF]
-            measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
-            prediction = predict_cell(model, profiled[cell_id], {profile.workload: refit})
-            yield Miss(place, measured - _log_times(prediction))
+            yield Miss(place, miss_of_cell(model, refit, jobs, profiled))
+
+
+def in_sample_miss(
+    model: str | Model, profile: Profile, profiled: Mapping[str, ResolvedCell]
+) -> float | None:
+    """
+    By how much *model* misses the jobs that *profile* was fitted to: mean over their cells.
+
+    Predicted less measured job time, over the measured one, at reference speed.  `None` where it
+    has no answer to any.  No scored trial has a part in it: it is blind.
+    """
+    misses = list[float]()
+    for cell_id in sorted({job.cell for job in profile.jobs}):
+        jobs = [job for job in profile.jobs if job.cell == cell_id]
+        _, log_s = miss_of_cell(model, profile, jobs, profiled).tolist()
+        if math.isfinite(log_s):
+            misses.append(math.expm1(-log_s))
+    return fmean(misses) if misses else None
+
+
+def miss_of_cell(
+    model: str | Model,
+    profile: Profile,
+    jobs: Sequence[ProfiledJob],
+    profiled: Mapping[str, ResolvedCell],
+) -> Numbers:
+    """By how much *model* with *profile* misses profiled *jobs* of one cell: as `miss_of_jobs`."""
+    import numpy as np
+
+    cell_id = jobs[0].cell
+    if cell_id not in profiled:  # of another run
+        return miss_of_jobs(model, profile, jobs)
+    sums_s = [_sum_s(jobs, quantity) for quantity in INTERVAL_OF]
+    measured = np.log(sums_s) - math.log(len({job.trial for job in jobs}))
+    prediction = predict_cell(model, profiled[cell_id], {profile.workload: profile})
+    missed: Numbers = measured - _log_times(prediction)
+    return missed
 
 
 def _sum_s(jobs: Iterable[ProfiledJob], quantity: str) -> float:

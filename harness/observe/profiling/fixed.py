@@ -65,9 +65,7 @@ def fixed_seconds(
     }
 
 
-def _fixed_of(
-    times: MapTimes | ReduceTimes, attempt: TaskAttempt
-) -> Iterator[tuple[str, float]]:
+def _fixed_of(times: MapTimes | ReduceTimes, attempt: TaskAttempt) -> Iterator[tuple[str, float]]:
     """Yield name and seconds, as measured, of what a recorded task did beside the equations."""
     if times.start_up_s is None or times.end_s is None:
         return
