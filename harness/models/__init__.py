@@ -71,6 +71,8 @@ MODELS: dict[str, Model] = {
     )
 }
 
+# Baselines, which learn whole times of profiled jobs.
+_LEARNERS = (Ernest, Scaling)
 # What a model was called: stored runs keep the name, and experiment files may have it.
 EARLIER_NAMES = {"nearest": "scaling"}
 
@@ -109,7 +111,8 @@ def has_equations(model: Model) -> bool:
 
     To these alone fixed seconds are lent: a user's own model finds them in the profile.
     """
-    return MODELS.get(model.name) is model and "jobs" not in model.required
+    is_known = any(model is known for known in MODELS.values())
+    return is_known and not isinstance(model, _LEARNERS)
 
 
 def require_models(names: Iterable[str], where: str) -> None:

@@ -518,9 +518,6 @@ class RefusesTwo:
     A model that has no answer for two reduces.
     """
 
-    name = "prophet"
-    required = frozenset()
-
     def predict(self, profile, configuration, *cell):
         """
         The answer of Prophet.

@@ -113,7 +113,7 @@ class Prediction(Record):
     *in_sample_miss* is by how much the model misses the jobs of the profiling trials with the
     profile that was fitted to them: predicted less measured over measured, mean over the profiled
     cells of the workload, at reference speed.  It is known before anything is scored.  `None` where
-    the model has no answer there, and in older predictions.
+    the model has no answer there, of a profile of another machine, and in older predictions.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION

@@ -136,15 +136,15 @@ class Profile(Record):
     All that a model is given of a workload.
 
     *frame* is what passes around tasks, by the names of `FRAME`: of no model, so that the same
-    function adds it to every model's body (`harness.models.frame`).  *costs* hold, beside the
-    common ones, those of maps and of reduces alone (``NAME_map``, ``NAME_reduce``) where trials
-    tell them apart.  *ranges* are the smallest and largest value profiled of each axis
-    (`input_bytes` and job properties).  Among the *statistics* are the fixed seconds, by the names
-    of `FIXED`, where tasks were recorded (none in an older profile).  *jobs* are the jobs of the profiling trials (none in an
-    older profile), *starts* how long JVMs took to start.  *refits* are profiles fitted without one
-    profiling cell each (without a few of more than 20), where that can be done: its jobs lack those
-    cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
-    of its times might be, by name.
+    function adds it to every model's body (`harness.models.frame`).  Among the *statistics* are the
+    fixed seconds, by the names of `FIXED`, where tasks were recorded (none in an older profile).
+    *costs* hold, beside the common ones, those of maps and of reduces alone (``NAME_map``,
+    ``NAME_reduce``) where trials tell them apart.  *ranges* are the smallest and largest value
+    profiled of each axis (`input_bytes` and job properties).  *jobs* are the jobs of the profiling
+    trials (none in an older profile), *starts* how long JVMs took to start.  *refits* are profiles
+    fitted without one profiling cell each (without a few of more than 20), where that can be done:
+    its jobs lack those cells.  *draws*, of a profile that was taken from another machine, are by
+    how much longer each of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 INTERVAL_OF = ("body_s", "job_s")
 INTERVAL_LEVELS = (0.8, 0.9)
-# What was sealed by earlier profiles is made again as it was: without the in-sample miss.
+# What was sealed by earlier profiles is made again as it was: without the in-sample miss.  A profile
+# that was moved to another machine has none either: its jobs never ran there.
 _IN_SAMPLE_FROM = 12
 JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
 
@@ -161,7 +162,7 @@ def predict_cells(
     in_sample = {
         name: in_sample_miss(model, profile, profiled)
         for name, profile in profiles.items()
-        if profile.schema_version >= _IN_SAMPLE_FROM
+        if profile.schema_version >= _IN_SAMPLE_FROM and not profile.draws
     }
     for cell in cells:
         prediction = predict_cell(model, cell, profiles)

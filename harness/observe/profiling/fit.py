@@ -95,7 +95,7 @@ def fit_profile(
         )
     fixed = fixed_seconds(succeeded, speed)
     if not fixed:
-        warnings.append("no task was recorded: its fixed seconds are not known, and count as 0")
+        warnings.append("no recording shows the fixed seconds of tasks: they count as 0")
     return Profile(
         workload=workload,
         statistics=dataflow_statistics(readable_tasks)
