@@ -1,7 +1,7 @@
 """
 What fixed seconds of tasks do to each model: its in-sample miss and its error, without and with.
 
-    .venv/bin/python bench/bench_fixed.py            # of the published bundles: a minute on one core
+    .venv/bin/python bench/bench_fixed.py            # of the published bundles: half a minute
     .venv/bin/python bench/bench_fixed.py RUN ...    # of runs that have their traces
 
 It prints a Markdown table for each run.  The in-sample miss is the mean over the workloads, signed;

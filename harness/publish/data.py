@@ -324,10 +324,12 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     ranking = score_book.ranking("raw")
     first = "no model can be ranked."
     noise = "not known."
-    if ranking is not None and ranking.models:
-        first = nearest_sentence(ranking)
+    if ranking is not None and (ranking.models or ranking.left_out):
         if score_book.answer is not None:
             first = answer_sentence(score_book.answer)
+        else:
+            first = nearest_sentence(ranking)
+    if ranking is not None and ranking.models:
         floors = known_floors(score_book, ranking)
         noise = f"{100 * median(floors):.1f} % (median)." if floors else noise
     order = "  The predictions were sealed before what they are scored on was measured."

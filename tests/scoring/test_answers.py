@@ -145,6 +145,16 @@ class TestHowFar:
         found = answer(Question(how_far=BEST), Scored.of(scores, ranking, [], "afterwards"))
         assert found.sentence.endswith(" It cannot be told apart from b.")
 
+    def test_where_no_model_reproduces_what_it_learnt_it_cannot_be_told(self):
+        """
+        None of them is the best.
+        """
+        rows = [score.model_copy(update={"in_sample_miss": 0.2}) for score in row("a", NEAR)]
+
+        assert sentence(Question(how_far=BEST), rows) == (
+            "It cannot be told: no model reproduces the jobs it learnt from."
+        )
+
     def test_one_model_alone_is_never_nearest(self):
         """
         Nor is it the best of one.

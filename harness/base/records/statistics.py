@@ -1260,7 +1260,7 @@ _FIXED = (
         side="map",
         resource="fixed",
         moves="as computing",
-        equation="README section 9",
+        equation="README section 11",
         text="a map's record loop beside reading, map function, collecting and blocking",
     ),
     StatisticRow(
@@ -1270,7 +1270,7 @@ _FIXED = (
         side="map",
         resource="fixed",
         moves="as computing",
-        equation="README section 9",
+        equation="README section 11",
         text="behind the record loop beside spills and merge: closing, renaming a single spill",
     ),
     StatisticRow(
@@ -1280,7 +1280,7 @@ _FIXED = (
         side="reduce",
         resource="fixed",
         moves="as computing",
-        equation="README section 9",
+        equation="README section 11",
         text="up to the last copy beside copying and merging: opening, asking, connecting",
     ),
     StatisticRow(
@@ -1290,7 +1290,7 @@ _FIXED = (
         side="reduce",
         resource="fixed",
         moves="as computing",
-        equation="README section 9",
+        equation="README section 11",
         text="last copy to reducer beside merging: closing the shuffle",
     ),
     StatisticRow(
@@ -1300,7 +1300,7 @@ _FIXED = (
         side="reduce",
         resource="fixed",
         moves="as computing",
-        equation="README section 9",
+        equation="README section 11",
         text="a reducer beside reading, reduce function and writing: opening its output",
     ),
 )

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 INTERVAL_OF = ("body_s", "job_s")
 INTERVAL_LEVELS = (0.8, 0.9)
-# What was sealed by earlier profiles is made again as it was: without the in-sample miss.  A profile
-# that was moved to another machine has none either: its jobs never ran there.
+# What was sealed by earlier profiles is made again as it was: without the in-sample miss.  One that
+# was moved to another machine has none either: its jobs never ran there.
 _IN_SAMPLE_FROM = 12
 JOBS = "jobs."  # before the names of times of jobs, where they stand beside statistics
 
