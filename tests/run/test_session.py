@@ -46,7 +46,6 @@ from harness.core.run.experiment_file import read_experiment_file
 from harness.core.run.session import Session
 from harness.core.store import Store
 from harness.core.store.traces import remake_trace
-from harness.scoring import comparisons
 from harness.scoring.design import TYPICAL
 from tests.run.fakes import VERSIONS, Fault, RecordingConsole
 
@@ -284,13 +283,10 @@ class TestMeasure:
         assert len(run.trials()) == 4
         assert run.read_manifest().repeats_ended.startswith("the budget is spent; ")
 
-    def test_adds_none_where_no_repeat_tells(self, session, monkeypatch):
+    def test_adds_none_where_no_repeat_tells(self, session):
         """
         One cell tells nothing, however often it is measured.
-
-        The recorded jobs are far from what models say of them: all the same they are ranked here.
         """
-        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", 1.0)
         run, _ = session(overrides=UNTIL_DECIDED).measure()
 
         ended = run.read_manifest().repeats_ended

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from harness.base.errors import ModelError
 from harness.base.records.question import Question
 from harness.base.records.score import Score
-from harness.scoring import relative_error, signed_error
+from harness.scoring import comparisons, relative_error, signed_error
 from harness.scoring.comparisons import (
+    MOST_IN_SAMPLE,
     UNLEARNT,
     compare,
     mean_error,
@@ -813,10 +814,11 @@ class TestCommonCells:
         assert [score.cell for score in ranked["z"]] == ["c10", "c9"]
         assert mean_error(ranked["a"]) == pytest.approx(0.2)
 
-    def test_who_does_not_reproduce_what_it_learnt_has_no_rank(self):
+    def test_who_does_not_reproduce_what_it_learnt_has_no_rank(self, monkeypatch):
         """
         Above a tenth of the job, whichever its sign; it is asked about all the same.
         """
+        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
         scores = [
             *rows("a", NEAR, in_sample=-0.11),
             *rows("b", FAR, in_sample=0.09),
@@ -831,10 +833,11 @@ class TestCommonCells:
             ("a", "b")
         ]
 
-    def test_where_no_model_does_none_is_ranked(self):
+    def test_where_no_model_does_none_is_ranked(self, monkeypatch):
         """
         They are named with the reason.
         """
+        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
         (ranking,), pairs = compare(rows("a", NEAR, in_sample=0.2))
 
         assert (ranking.models, ranking.left_out, pairs) == ((), {"a": UNLEARNT}, [])
