@@ -71,6 +71,8 @@ MODELS: dict[str, Model] = {
     )
 }
 
+# Baselines, which learn whole times of profiled jobs.
+_LEARNERS = (Ernest, Scaling)
 # What a model was called: stored runs keep the name, and experiment files may have it.
 EARLIER_NAMES = {"nearest": "scaling"}
 
@@ -87,6 +89,7 @@ __all__ = [
     "MODELS",
     "Model",
     "find",
+    "has_equations",
     "present_name",
     "require_models",
 ]
@@ -100,6 +103,16 @@ def present_name(name: str) -> str:
 def find(name: str) -> Model | None:
     """The harness' model of this *name*, or of an earlier one; `None`: there is none."""
     return MODELS.get(present_name(name))
+
+
+def has_equations(model: Model) -> bool:
+    """
+    Whether *model* is one of the harness that has equations, and learns no whole times.
+
+    To these alone fixed seconds are lent: a user's own model finds them in the profile.
+    """
+    is_known = any(model is known for known in MODELS.values())
+    return is_known and not isinstance(model, _LEARNERS)
 
 
 def require_models(names: Iterable[str], where: str) -> None:

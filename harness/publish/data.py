@@ -27,7 +27,7 @@ from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.reports.answer import answer_sentence
 from harness.observe.storage.opener import Opener
-from harness.scoring.comparisons import FAMILY_ERROR
+from harness.scoring.comparisons import FAMILY_ERROR, UNLEARNT
 from harness.scoring.over_runs import best_over_runs, models_over_runs
 from harness.scoring.score import LEVELS, predicted_times
 
@@ -91,6 +91,7 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
         **asked_columns(score_book.answer),
         **speed_columns(score_book),
+        **unranked_columns(score_book),
         "schema": manifest.schema_version,
         "sealed": run.seal.sha256(),
         "started_s": manifest.created_s,
@@ -111,6 +112,14 @@ def speed_columns(score_book: ScoreBook) -> Row:
     numbers = (None, None, None) if drift is None else (drift.ratio, drift.low, drift.high)
     columns = ("drift", "drift_low", "drift_high")
     return {"read_at": score_book.speed, **dict(zip(columns, numbers, strict=True))}
+
+
+def unranked_columns(score_book: ScoreBook) -> Row:
+    """The models that do not reproduce the jobs they learnt from; no column where there is none."""
+    ranking = score_book.ranking()
+    left_out = ranking.left_out.items() if ranking is not None else ()
+    names = sorted(model for model, why in left_out if why == UNLEARNT)
+    return {"unranked": " ".join(names)} if names else {}
 
 
 def question_columns(question: Question) -> Row:
@@ -333,10 +342,12 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     ranking = score_book.ranking()
     first = "no model can be ranked."
     noise = "not known."
-    if ranking is not None and ranking.models:
-        first = nearest_sentence(ranking)
+    if ranking is not None and (ranking.models or ranking.left_out):
         if score_book.answer is not None:
             first = answer_sentence(score_book.answer)
+        else:
+            first = nearest_sentence(ranking)
+    if ranking is not None and ranking.models:
         floors = known_floors(score_book, ranking)
         noise = f"{100 * median(floors):.1f} % (median)." if floors else noise
     order = "  The predictions were sealed before what they are scored on was measured."

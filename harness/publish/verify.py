@@ -203,6 +203,7 @@ class Subject(NamedTuple):
     scores: Dict[str, Dict[str, Row]]  # by model and cell
     ranked: List[str]
     cells: List[str]
+    unranked: Set[str]
 
     def row(self, model: str, cells: Iterable[str]) -> List[Row]:
         """Scores of a model in those cells."""
@@ -260,7 +261,8 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
         is_meant = is_outside or about["extrapolate"] != "true"
         if is_meant and (quantity, row_speed) == ("job_s", speed):
             answered[model][cell] = row
-    names, cells = ranked_of(answered)
+    unranked = set(about.get("unranked", "").split())
+    names, cells = ranked_of({name: answered[name] for name in answered if name not in unranked})
     inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
     asks = about["asks"].split(" ")
     scope = about["scope"]
@@ -268,7 +270,7 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     stretches = stretches_of(about) if speed == read_at else [1.0]
     workloads = {key[0]: cell.get("workload", "") for key, cell in run["cells"].items()}
     given = (about["level"], read_at, stretches, inputs, workloads, anew_of(run))
-    found = Subject(asks, about["asked"], scope, *given, answered, names, cells)
+    found = Subject(asks, about["asked"], scope, *given, answered, names, cells, unranked)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
 
@@ -632,7 +634,8 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     """How far a model is off, or the best one."""
     is_best = model == "best"
     if is_best and not about.ranked:
-        return "It cannot be told: no model has an answer."
+        why = "reproduces the jobs it learnt from" if about.unranked else "has an answer"
+        return f"It cannot be told: no model {why}."
     model = about.ranked[0] if is_best else model
     cells = about.cells if is_best else sorted(about.scores.get(model, ()))
     if not cells:

@@ -17,7 +17,7 @@ from harness.base.records.score import COMPARED, Comparison, Ranking, Score
 from harness.base.stats.flips import DRAWS, normal_draws
 from harness.base.stats.resampling import FEWEST_CELLS, mean_interval, unit_count
 from harness.scoring.claims import CLAIMS
-from harness.scoring.comparisons import job_scores
+from harness.scoring.comparisons import UNLEARNT, job_scores
 from harness.scoring.controls import cell_floors, floor_of_cells
 from harness.scoring.speeds import AS_IT_IS, errors_at
 
@@ -145,7 +145,10 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     row = scored.row(model)
     if model in ("", BEST):
         if not scored.ranking.models:
-            return no_answer(question, scored.asked, "no model has an answer")
+            why = "no model has an answer"
+            if UNLEARNT in scored.ranking.left_out.values():
+                why = "no model reproduces the jobs it learnt from"
+            return no_answer(question, scored.asked, why)
         model = scored.ranking.models[0]
         row = scored.common_row(model)
     if not row:

@@ -38,6 +38,8 @@ DRIFT_LEAVES_IT_OPEN = (
     "it is told with the drift as it is, and not at both ends of its interval:"
     " more sentinels would tell"
 )
+MOST_IN_SAMPLE = 0.1  # of a job: who misses more of what it learnt from has no rank
+UNLEARNT = "it does not reproduce the jobs it learnt from"
 _UNANSWERED = "a model that is compared has no answer"
 _SAME = 1e-9  # predictions that differ by a smaller share are the same
 
@@ -76,7 +78,9 @@ def compare(
         is_read = group_speed == read_at.speed
         settings = at_speed if is_read else at_other_speed
         by_model = scores_by_model(group_scores)
-        rows, left_out = ranked_rows(by_model)
+        unlearnt = unlearnt_models(by_model)
+        learnt = {model: row for model, row in by_model.items() if model not in unlearnt}
+        rows, left_out = ranked_rows(learnt)
         pairs = list[Comparison]()
         if quantity == COMPARED:
             if is_read and asked != "explored":
@@ -84,8 +88,8 @@ def compare(
             pairs = explored_pairs(rows, settings, before)
             comparisons += pairs
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
-        ranking = ranking_of(quantity, group_speed, rows, by_model)
-        changes: dict[str, object] = {"left_out": left_out if rows else {}}
+        ranking = ranking_of(quantity, group_speed, rows, learnt)
+        changes: dict[str, object] = {"left_out": (left_out if rows else {}) | unlearnt}
         if quantity == COMPARED:
             changes["nearest"] = _nearest(rows, pairs)
         rankings.append(ranking.model_copy(update=changes))
@@ -98,6 +102,25 @@ def scores_by_model(scores: Iterable[Score]) -> dict[str, dict[str, Score]]:
     for score in scores:
         by_model[score.model][score.cell] = score
     return dict(by_model)
+
+
+def unlearnt_models(by_model: Mapping[str, Mapping[str, Score]]) -> dict[str, str]:
+    """
+    Models that do not reproduce the jobs they learnt from, with these words.
+
+    Their in-sample miss, its size as a mean over the scored cells, is above a tenth of the job.
+    Where a run has stored none, nothing is said.
+    """
+    unlearnt = dict[str, str]()
+    for model, answers in by_model.items():
+        misses = [
+            abs(score.in_sample_miss)
+            for score in answers.values()
+            if score.in_sample_miss is not None
+        ]
+        if misses and fmean(misses) > MOST_IN_SAMPLE:
+            unlearnt[model] = UNLEARNT
+    return unlearnt
 
 
 def job_scores(scores: Iterable[Score], speed: Speed) -> dict[str, dict[str, Score]]:

@@ -279,6 +279,7 @@ def cell_scores(
                 range=first_trial.range,
                 input=first_trial.input,
                 **_covered(prediction, quantity, measured_s),
+                **_levelled(prediction, quantity, measured_s),
             )
 
 
@@ -288,6 +289,15 @@ def _covered(prediction: Prediction, quantity: str, measured_s: float) -> dict[s
     for percent, ends in prediction.intervals.get(quantity, {}).items():
         covered[f"covered_{percent}"] = None if ends is None else ends[0] <= measured_s <= ends[1]
     return covered
+
+
+def _levelled(prediction: Prediction, quantity: str, measured_s: float) -> dict[str, float]:
+    """Fields of `Score` that say what the model's in-sample miss is, and the error without it."""
+    miss = prediction.in_sample_miss
+    if quantity != COMPARED or miss is None or prediction.job_s is None:
+        return {}
+    levelled_s = prediction.job_s / (1 + miss)
+    return {"in_sample_miss": miss, "levelled_error": relative_error(levelled_s, measured_s)}
 
 
 def predicted_times(prediction: Prediction) -> dict[str, tuple[Level, float | None]]:

@@ -12,7 +12,8 @@ import numpy as np
 from harness.base.errors import HarnessError
 from harness.base.records.prediction import JobConfig
 from harness.base.records.profile import Profile
-from harness.models import MODELS
+from harness.models import MODELS, has_equations
+from harness.models.fixed import body_fixed_s, fixed_of
 from harness.models.frame import frame_counts_of_many
 from harness.models.ptc.model import PTC
 from harness.models.whatif.model import WhatIf
@@ -68,6 +69,8 @@ class Objective:
         gaps = self.profile.frame  # those that were not seen are 0
         frames_s = sum(counts[name] * gaps[name].value for name in counts if name in gaps)
         seconds: Numbers = bodies + frames_s
+        if has_equations(model):
+            seconds = seconds + body_fixed_s(fixed_of(self.profile), counts)
         if learned := job.learned.get(self.model):
             buffers_mb = column_of("sort_buffer_mb")
             places = points(num_maps, num_reduces, buffers_mb, column_of("map_output_compressed"))

@@ -12,9 +12,15 @@ from harness.base.records.profile import Profile, ProfiledJob, Statistic
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
 from harness.clusters.workloads.base import InputPlan, JobCommand, Parameter
-from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_range
+from harness.core.evaluate.predict import (
+    in_sample_miss,
+    predict_cell,
+    predict_cells,
+    profiled_range,
+)
 from harness.core.evaluate.resolved import resolve_cell
 from harness.models import MODELS
+from harness.models.frame import frame_counts, frame_s, inputs_of_profiled
 from harness.observe.profiling.fit import JOBS_PER_TRIAL
 from tests.run.fakes import Rounds, terasort
 
@@ -249,6 +255,72 @@ def profile_of(bodies_s, without=()):
 
 
 BODIES = {"c0": 8.0, "c1": 9.0, "c2": 11.0, "c3": 12.0}
+
+
+class TestInSampleMiss:
+    def predicted(self, monkeypatch, **changes):
+        """
+        The prediction of a cell by a model that says 10 s of each body.
+        """
+        monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+        monkeypatch.setitem(MODELS, "whatif", Says(10.0))
+        cell = resolve_cell(terasort(name="rounds").cell)
+        profile = profile_of(BODIES).model_copy(update=changes)
+        (answer,) = predict_cells("whatif", [cell], {"rounds": profile}, {})
+        return answer
+
+    def test_is_the_mean_over_the_profiled_cells(self, monkeypatch):
+        """
+        Each job of 10 s and a frame, beside what was measured of it.
+        """
+        answer = self.predicted(monkeypatch)
+        frames_s = [
+            frame_s(frame(), *inputs_of_profiled(job))[0] for job in profile_of(BODIES).jobs
+        ]
+        misses = [
+            (10.0 + around_s) / (body_s + 9.0) - 1
+            for around_s, body_s in zip(frames_s, BODIES.values(), strict=True)
+        ]
+
+        assert answer.in_sample_miss == pytest.approx(fmean(misses))
+
+    @pytest.mark.parametrize("changes", [{"schema_version": 11}, {"draws": ({},)}, {"jobs": ()}])
+    def test_is_not_known_of_others(self, monkeypatch, changes):
+        """
+        An older profile, that of another machine, one without jobs.
+        """
+        assert self.predicted(monkeypatch, **changes).in_sample_miss is None
+
+    def test_is_unknown_where_the_model_has_no_answer(self, monkeypatch):
+        """
+        Neither to jobs that were profiled nor to others.
+        """
+        monkeypatch.setitem(MODELS, "whatif", Says(None))
+
+        assert in_sample_miss("whatif", profile_of(BODIES), {}) is None
+
+
+class TestFixedSeconds:
+    def test_are_lent_to_equations_alone(self, monkeypatch):
+        """
+        A model of the harness takes them, the same one in somebody's hand does not.
+        """
+        monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
+        known = Says(10.0)
+        monkeypatch.setitem(MODELS, "whatif", known)
+        mine = Says(10.0)
+        mine.name = "mine"
+        cell = resolve_cell(terasort(name="rounds").cell)
+        seconds = Statistic(value=0.5, count=1, spread=0.0, source="")
+        profile = Profile(
+            workload="rounds", frame=frame(), statistics={"map_tail_fixed_s": seconds}
+        )
+
+        lent, own = (predict_cell(model, cell, {"rounds": profile}) for model in ("whatif", mine))
+        waves = frame_counts(*cell.model_inputs)["map_start_s"]
+        assert lent.body_s - own.body_s == pytest.approx(0.5 * waves)
+        assert lent.job_s - own.job_s == pytest.approx(0.5 * waves)
+        assert lent.frame_s == own.frame_s
 
 
 class TestIntervals:

@@ -38,7 +38,7 @@ from harness.core.store.sums import write_sums
 from harness.observe.storage.files import json_bytes
 from harness.publish import verify
 from harness.publish.data import CLAIM, make_claim, write_tables
-from harness.scoring import score
+from harness.scoring import comparisons, score
 from tests.run.fakes import VERSIONS
 
 SOURCE = Path(verify.__file__)
@@ -95,11 +95,13 @@ def predictions_of(model, cells, random, *, refits, extra=()):
 
 
 def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 MiB, 48 MiB, 64 MiB]",
-            repeat=2, refits=5, extra=(), seed=1, question=None, asked="sealed"):  # fmt: skip
+            repeat=2, refits=5, extra=(), seed=1, question=None, asked="sealed",
+            misses=None):  # fmt: skip
     """
     A blind run with times of our own: nothing of it was measured, all is stored as if it were.
 
-    The *question* is that of how far the best is off, unless there is one.
+    The *question* is that of how far the best is off, unless there is one.  *misses* are in-sample
+    misses by model.
     """
     random, stamps = Random(seed), count(1000.0, 10.0)
     text = EXPERIMENT.format(name=name, models=", ".join(models), inputs=inputs, repeat=repeat)
@@ -113,7 +115,9 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
         if not trial.profiling and not run.seal.exists():
             for model in models:
                 given = predictions_of(model, cells.values(), random, refits=refits, extra=extra)
-                predictions += (of_model := [*given])
+                miss = {"in_sample_miss": (misses or {}).get(model)}
+                of_model = [prediction.model_copy(update=miss) for prediction in given]
+                predictions += of_model
                 run.write_predictions(model, of_model)
             run.seal.add(question if asked == "sealed" else None)
         trial_folder, started_s = run.start_trial(trial), next(stamps)
@@ -251,6 +255,28 @@ def run_alone(folder, *arguments, python=sys.executable):
     """
     command = [python, "-I", "-S", str(folder / "verify.py"), *arguments]
     return subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+
+
+@pytest.mark.parametrize(
+    ("misses", "sentence"),
+    [
+        ({"prophet": -0.2}, "Of 2 models "),
+        (dict.fromkeys(MODELS, 0.2), "no model reproduces the jobs it learnt from."),
+    ],
+)
+def test_who_does_not_reproduce_what_it_learnt_is_named_and_not_ranked(
+    tmp_path, monkeypatch, misses, sentence
+):
+    """
+    The claim follows from the tables: models of `unranked` have no part in it.
+    """
+    monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", 0.1)
+    folder = publish(tmp_path / "bundle", measure(tmp_path, "unlearnt", misses=misses))
+    columns, row = rows_of((folder / "data/runs.csv").read_bytes())
+
+    assert dict(zip(columns, row, strict=True))["unranked"] == " ".join(sorted(misses))
+    assert complaint(folder) == ""
+    assert sentence in (folder / "README.md").read_text()
 
 
 # Changes: each is given a generator of random numbers and the tables, and says what must be named.

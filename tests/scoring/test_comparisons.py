@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 from harness.base.errors import ModelError
 from harness.base.records.question import Question
 from harness.base.records.score import Drift, Score
-from harness.scoring import relative_error, signed_error
+from harness.scoring import comparisons, relative_error, signed_error
 from harness.scoring.any_profile import Anew, ProfileSpread, profile_spread, widened
 from harness.scoring.comparisons import (
     DRIFT_LEAVES_IT_OPEN,
+    MOST_IN_SAMPLE,
+    UNLEARNT,
     compare,
     mean_error,
     ranked_rows,
@@ -40,6 +42,7 @@ def rows(
     trials=3,
     inputs=None,
     measured_s=100.0,
+    in_sample=None,
 ):
     """
     Scores of a model whose predictions are these *shares* of the measured times, by cell.
@@ -50,7 +53,7 @@ def rows(
             model=model, cell=cell, level="job", quantity=quantity, speed=speed,
             predicted_s=share * measured_s, measured_s=measured_s, trials=trials, floor=floor,
             signed_error=signed_error(share, 1.0), relative_error=relative_error(share, 1.0),
-            input=inputs[place] if inputs else "",
+            input=inputs[place] if inputs else "", in_sample_miss=in_sample,
         )
         for place, (cell, share) in enumerate(cells.items())
     ]  # fmt: skip
@@ -897,6 +900,34 @@ class TestCommonCells:
         assert [*ranked] == ["z", "a", "b"]
         assert [score.cell for score in ranked["z"]] == ["c10", "c9"]
         assert mean_error(ranked["a"]) == pytest.approx(0.2)
+
+    def test_who_does_not_reproduce_what_it_learnt_has_no_rank(self, monkeypatch):
+        """
+        Above a tenth of the job, whichever its sign; it is asked about all the same.
+        """
+        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
+        scores = [
+            *rows("a", NEAR, in_sample=-0.11),
+            *rows("b", FAR, in_sample=0.09),
+            *rows("c", FAR),
+        ]
+        question = Question(nearer=("a", "b"))
+        (ranking,), pairs = compare(scores, question=question)
+
+        assert ranking.models == ("b", "c")
+        assert ranking.left_out == {"a": UNLEARNT}
+        assert [(pair.better, pair.worse) for pair in pairs if pair.family == "asked"] == [
+            ("a", "b")
+        ]
+
+    def test_where_no_model_does_none_is_ranked(self, monkeypatch):
+        """
+        They are named with the reason.
+        """
+        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
+        (ranking,), pairs = compare(rows("a", NEAR, in_sample=0.2))
+
+        assert (ranking.models, ranking.left_out, pairs) == ((), {"a": UNLEARNT}, [])
 
     def test_who_is_not_ranked_is_named_only_beside_others(self):
         """

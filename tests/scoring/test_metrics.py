@@ -284,6 +284,18 @@ class TestMetrics:
         assert shown["signed_error"].value == pytest.approx(0.5 / 3)
         assert shown["worst_error"].value == pytest.approx(0.6)
 
+    def test_in_sample_misses_and_the_errors_without_them(self):
+        """
+        Where one cell has none, there is no levelled error of all.
+        """
+        model = scored([(110, 100), (80, 100)], in_sample_miss=-0.1, levelled_error=0.2)
+        one = [model[0], *scored([(80, 100)])]
+
+        shown = values(model)
+        assert (shown["in_sample"].value, shown["levelled"].value) == pytest.approx((-0.1, 0.2))
+        assert values(one)["levelled"] is None
+        assert {values(scored([(1, 1)]))[name] for name in ("in_sample", "levelled")} == {None}
+
     def test_the_line_has_a_metric_for_each_of_its_numbers(self):
         """
         Measured over predicted times, as `calibration` finds them; fewer than three have none.

@@ -112,6 +112,11 @@ class Prediction(Record):
 
     *repeats_s* are the `job_s` by each of the profile's repeats, whose *repeat_weights* are 1 - 1/n
     with n the trials of the cells that lack one.
+
+    *in_sample_miss* is by how much the model misses the jobs of the profiling trials with the
+    profile that was fitted to them: predicted less measured over measured, mean over the profiled
+    cells of the workload, at reference speed.  It is known before anything is scored.  `None` where
+    the model has no answer there, of a profile of another machine, and in older predictions.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -140,5 +145,6 @@ class Prediction(Record):
     repeats_s: tuple[float | None, ...] = ()
     repeat_weights: tuple[float, ...] = ()
     intervals: dict[str, dict[str, tuple[float, float] | None]] = Field(default_factory=dict)
+    in_sample_miss: float | None = None
     code: str = ""
     profile: str = ""

@@ -16,6 +16,8 @@ from harness.base.records.trial import SCHEMA_VERSION, Hardware, Record, SchemaV
 
 # What passes around tasks, in seconds.
 FRAME = tuple(row.name for row in rows_of("frame"))
+# What a task takes beside all equations, in seconds, in the order of the phases of a job history.
+FIXED = tuple(row.name for row in rows_of("fixed seconds"))
 FRAME_OF_REDUCES = tuple(row.name for row in rows_of("frame") if row.side == "reduce")
 
 
@@ -134,15 +136,16 @@ class Profile(Record):
     All that a model is given of a workload.
 
     *frame* is what passes around tasks, by the names of `FRAME`: of no model, so that the same
-    function adds it to every model's body (`harness.models.frame`).  *costs* hold, beside the
-    common ones, those of maps and of reduces alone (``NAME_map``, ``NAME_reduce``) where trials
-    tell them apart.  *ranges* are the smallest and largest value profiled of each axis
-    (`input_bytes` and job properties).  *jobs* are the jobs of the profiling trials (none in an
-    older profile), *starts* how long JVMs took to start.  *refits* are profiles fitted without one
-    profiling cell each (without a few of more than 20), where that can be done: its jobs lack those
-    cells.  *repeats* are profiles fitted without one trial each of some cells, whose other trials
-    stay: how far the profile varies.  *draws*, of a profile that was taken from another machine,
-    are by how much longer each of its times might be, by name.
+    function adds it to every model's body (`harness.models.frame`).  Among the *statistics* are the
+    fixed seconds, by the names of `FIXED`, where tasks were recorded (none in an older profile).
+    *costs* hold, beside the common ones, those of maps and of reduces alone (``NAME_map``,
+    ``NAME_reduce``) where trials tell them apart.  *ranges* are the smallest and largest value
+    profiled of each axis (`input_bytes` and job properties).  *jobs* are the jobs of the profiling
+    trials (none in an older profile), *starts* how long JVMs took to start.  *refits* are profiles
+    fitted without one profiling cell each (without a few of more than 20), where that can be done:
+    its jobs lack those cells.  *repeats* are profiles fitted without one trial each of some cells,
+    whose other trials stay: how far the profile varies.  *draws*, of a profile that was taken from
+    another machine, are by how much longer each of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION

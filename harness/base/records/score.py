@@ -94,6 +94,9 @@ class Score(Record):
     shares of *measured_s*; *i_accu* is the accuracy indicator against `whatif` in percent.  *input*
     is that of the cell's measurements.  *covered_80* and *covered_90* say whether *measured_s* lies
     in the predicted interval, where there is one.
+
+    Of a job time, *in_sample_miss* is that of the prediction, and *levelled_error* the relative
+    error of the prediction without it: divided by 1 + the miss.  `None` where it is not known.
     """
 
     model: str
@@ -112,6 +115,8 @@ class Score(Record):
     input: str = ""
     covered_80: bool | None = None
     covered_90: bool | None = None
+    in_sample_miss: float | None = None
+    levelled_error: float | None = None
 
 
 class MetricValue(Record):
@@ -157,7 +162,8 @@ class Metric:
     *compute* is given the scores of one model, of one quantity at one speed: at least one.
     *title* heads its column, *description* says in one line what it is and what a good value is.
     *columns* are the speeds at which the table of scores has a column of it, *brief* those at
-    which the first screen has one.  What has none is in the table of further metrics.
+    which the first screen has one.  What has none is in the table of further metrics.  An
+    *optional* one has no column where no score of a run determines it.
     """
 
     title: str
@@ -167,6 +173,7 @@ class Metric:
     description: str
     columns: tuple[Speed, ...] = ()
     brief: tuple[Speed, ...] = ()
+    optional: bool = False
 
 
 class Comparison(Record):

@@ -22,8 +22,8 @@ from harness.base.records.prediction import JobConfig
 from harness.base.records.trial import NETWORK_IN, NETWORK_OUT
 
 Kind = Literal[
-    "dataflow", "job cost", "task time", "machine cost", "processor time", "frame", "test job",
-    "rate", "process", "machine",
+    "dataflow", "job cost", "task time", "machine cost", "processor time", "frame",
+    "fixed seconds", "test job", "rate", "process", "machine",
 ]  # fmt: skip
 Unit = Literal[
     "", "B", "B/s", "B/record", "B/B", "record", "record/record", "s", "s/B", "s/record", "task",
@@ -56,6 +56,7 @@ COMPUTED_IN: Mapping[Kind, tuple[str, ...]] = MappingProxyType(
         "machine cost": ("harness/observe/profiling/platform.py",),
         "processor time": ("harness/observe/profiling/platform.py",),
         "frame": ("harness/observe/profiling/frame.py",),
+        "fixed seconds": ("harness/observe/profiling/fixed.py",),
         "test job": ("harness/observe/profiling/gpu.py",),
         "rate": ("harness/clusters/monitor/rates.py",),
         "process": ("harness/observe/profiling/processes.py",),
@@ -1249,6 +1250,61 @@ _FRAME = (
     ),
 )
 
+# What a task takes in each phase of a job history beside all parts that have an equation.  Opening
+# the input is in the frame's start of a map, and committing in its ends of tasks.
+_FIXED = (
+    StatisticRow(
+        name="map_main_fixed_s",
+        kind="fixed seconds",
+        unit="s",
+        side="map",
+        resource="fixed",
+        moves="as computing",
+        equation="README section 11",
+        text="a map's record loop beside reading, map function, collecting and blocking",
+    ),
+    StatisticRow(
+        name="map_tail_fixed_s",
+        kind="fixed seconds",
+        unit="s",
+        side="map",
+        resource="fixed",
+        moves="as computing",
+        equation="README section 11",
+        text="behind the record loop beside spills and merge: closing, renaming a single spill",
+    ),
+    StatisticRow(
+        name="shuffle_fixed_s",
+        kind="fixed seconds",
+        unit="s",
+        side="reduce",
+        resource="fixed",
+        moves="as computing",
+        equation="README section 11",
+        text="up to the last copy beside copying and merging: opening, asking, connecting",
+    ),
+    StatisticRow(
+        name="sort_fixed_s",
+        kind="fixed seconds",
+        unit="s",
+        side="reduce",
+        resource="fixed",
+        moves="as computing",
+        equation="README section 11",
+        text="last copy to reducer beside merging: closing the shuffle",
+    ),
+    StatisticRow(
+        name="reduce_rest_fixed_s",
+        kind="fixed seconds",
+        unit="s",
+        side="reduce",
+        resource="fixed",
+        moves="as computing",
+        equation="README section 11",
+        text="a reducer beside reading, reduce function and writing: opening its output",
+    ),
+)
+
 # What SPN-GC needs of a job whose maps compute on a device.
 _TEST_JOB = (
     StatisticRow(
@@ -1530,8 +1586,8 @@ _MACHINES = (
 )
 
 STATISTICS: tuple[StatisticRow, ...] = (
-    *_DATAFLOW, *_JOB_COSTS, *_TASK_TIMES, *_MACHINE_COSTS, *_PROCESSOR_TIMES, *_FRAME, *_TEST_JOB,
-    *_NODE_RATES, *_PROCESSES, *_MACHINES,
+    *_DATAFLOW, *_JOB_COSTS, *_TASK_TIMES, *_MACHINE_COSTS, *_PROCESSOR_TIMES, *_FRAME, *_FIXED,
+    *_TEST_JOB, *_NODE_RATES, *_PROCESSES, *_MACHINES,
 )  # fmt: skip
 
 

@@ -425,12 +425,12 @@ _CONDITIONS: tuple[Callable[[ReportData], Iterator[str]], ...] = (
 
 
 def first_pairs(results: ReportData, ranking: Ranking) -> dict[str, Comparison]:
-    """Comparisons of the model with the smallest error, by the other one."""
-    wanted = (ranking.quantity, ranking.speed, ranking.models[0])
+    """Comparisons of the model with the smallest error, by the other one; none without a rank."""
+    wanted = (ranking.quantity, ranking.speed, ranking.models[:1])
     return {
         pair.worse: pair
         for pair in results.score_book.comparisons
-        if (pair.quantity, pair.speed, pair.better) == wanted and pair.family == "explored"
+        if (pair.quantity, pair.speed, (pair.better,)) == wanted and pair.family == "explored"
     }
 
 

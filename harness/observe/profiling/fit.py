@@ -29,6 +29,7 @@ from harness.observe.profiling.dataflow import (
     ratios_of,
     tasks,
 )
+from harness.observe.profiling.fixed import fixed_seconds
 from harness.observe.profiling.frame import measure_frame, profiled_jobs
 from harness.observe.profiling.gpu import gpu_statistics
 from harness.observe.profiling.jobs import Observation
@@ -92,6 +93,9 @@ def fit_profile(
             f"{without_body} of {len(jobs)} jobs have no task that is longer than start and end of"
             " its JVM: they have no body, and models that learn from bodies do not learn from them"
         )
+    fixed = fixed_seconds(succeeded, speed)
+    if not fixed:
+        warnings.append("no recording shows the fixed seconds of tasks: they count as 0")
     return Profile(
         workload=workload,
         statistics=dataflow_statistics(readable_tasks)
@@ -99,6 +103,7 @@ def fit_profile(
         | jobs_per_trial(observations)
         | task_statistics(succeeded, speed)
         | network_statistics(succeeded, speed)
+        | fixed
         | process_statistics(succeeded, speed)
         | gpu_statistics(succeeded, speed, warnings)
         | dict(machine or {}),

@@ -24,6 +24,16 @@ METRICS: dict[str, Metric] = {
         "signed", "signed share", "nearest to 0", partial(errors.mean_of, "signed_error"),
         "mean of the errors with their signs, + where the prediction is too long; near 0 the errors"
         " of the cells have no common direction", _BOTH, _RAW),
+    "in_sample": Metric(
+        "in-sample", "signed share", "nearest to 0", partial(errors.mean_of, "in_sample_miss"),
+        "by how much the model misses the profiling jobs that it learnt from, mean over the cells;"
+        " known before anything is scored, + where it predicts too long; above 10 % it has no rank",
+        _RAW, _RAW, optional=True),
+    "levelled": Metric(
+        "levelled", "share", "lowest", errors.levelled_error,
+        "mean relative error once each prediction is divided by 1 + its in-sample miss, one number"
+        " for a model and a workload; blind, as that is known before anything is scored", _BOTH,
+        _BOTH, optional=True),
     "worst_error": Metric(
         "worst", "share", "lowest", partial(errors.mean_of, "relative_error", summarise=max),
         "largest relative error of a cell"),

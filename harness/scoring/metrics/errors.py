@@ -71,6 +71,17 @@ def mean_error(scores: Sequence[Score], scope: Scope = "jobs") -> MetricValue:
     return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
 
 
+def levelled_error(scores: Sequence[Score]) -> MetricValue | None:
+    """Mean error without the in-sample miss, with its interval; `None` unless all cells have it."""
+    from harness.base.stats.resampling import mean_interval
+
+    levelled = [score.levelled_error for score in scores if score.levelled_error is not None]
+    if not levelled or len(levelled) < len(scores):
+        return None
+    low, high = mean_interval(levelled)
+    return MetricValue(value=fmean(levelled), low=max(0.0, low), high=high)
+
+
 def mean_of(
     name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = fmean
 ) -> MetricValue | None:

@@ -21,6 +21,7 @@ from harness.base.documents.wording import (
 from harness.base.records.score import Metric, MetricValue, Ranking, Speed, Summary
 from harness.core.reports.answer import ANSWERED, error_noise, first_pairs, interval_name
 from harness.core.reports.data import ReportData
+from harness.scoring.comparisons import UNLEARNT
 
 _SUM_NOTE = (
     "A trial of several jobs takes the sum of their times; the time between two of them is"
@@ -147,9 +148,16 @@ def score_columns(results: ReportData, further: Speed | None) -> list[tuple[str,
             is_shown = speed in metric.columns
             if further:
                 is_shown = speed == further and not metric.columns
-            if is_shown:
+            if is_shown and has_column(results, name):
                 columns.append((name, speed))
     return columns
+
+
+def has_column(results: ReportData, metric_name: str) -> bool:
+    """Whether a metric has a column: an optional one only where the run has a value of it."""
+    if not results.metrics[metric_name].optional:
+        return True
+    return any(metric_name in summary.metrics for summary in results.score_book.summaries)
 
 
 def score_rows(
@@ -199,11 +207,12 @@ def frame_share(results: ReportData, workload: str) -> float | None:
 def overview_table(results: ReportData) -> Table | None:
     """Each model in one row: its mean error over all cells, and the verdict on it."""
     ranking = results.score_book.ranking()
-    if ranking is None or not ranking.models:
+    if ranking is None or not (ranking.models or ranking.left_out):
         return None
     columns = list[tuple[str, Speed]]()
     for name, metric in results.metrics.items():
-        columns += [(name, speed) for speed in results.speeds() if speed in metric.brief]
+        if has_column(results, name):
+            columns += [(name, speed) for speed in results.speeds() if speed in metric.brief]
     verdicts = model_verdicts(results, ranking)
     table_rows = []
     for model, verdict in verdicts.items():
@@ -232,4 +241,6 @@ def model_verdicts(results: ReportData, ranking: Ranking) -> dict[str, str]:
         verdicts[ranking.models[0]] = "alone"
     elif len(ranking.nearest) == 1:
         verdicts[ranking.nearest[0]] = "nearest"
-    return verdicts | dict.fromkeys(ranking.left_out, "not ranked")
+    left_out = dict.fromkeys(ranking.left_out, "not ranked")
+    unlearnt = [model for model, why in ranking.left_out.items() if why == UNLEARNT]
+    return verdicts | left_out | dict.fromkeys(unlearnt, f"not ranked: {UNLEARNT}")
