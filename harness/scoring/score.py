@@ -137,11 +137,11 @@ def compared_scores(scores: Iterable[Score], question: Question) -> Iterator[Sco
     Yield those of *scores* by which models are ranked.
 
     Equations and estimates are no models, and the frame is the same for most of them.  Who asks
-    about extrapolation asks about the cells outside of what was profiled alone.
+    about extrapolation asks about the cells outside of what was profiled alone, and who leaves it
+    out about none of them.
     """
     for row in scores:
-        is_asked = row.range == "outside" or not question.extrapolate
-        if is_asked and row.quantity in LEVELS and row.quantity != "frame_s":
+        if question.is_about(row.range) and row.quantity in LEVELS and row.quantity != "frame_s":
             yield row
 
 
