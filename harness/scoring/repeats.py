@@ -76,9 +76,11 @@ def _times_by_cell(measurements: Iterable[Measurement], quantity: str) -> dict[s
 
 
 def _shares_by_cell(score_book: ScoreBook, model: str, quantity: str) -> dict[str, float]:
-    """Predicted over measured time of *model* in each of its cells, at raw speed."""
+    """Predicted over measured time of *model* in each cell that is asked about, at raw speed."""
+    found = score_book.answer
     return {
         score.cell: score.predicted_s / score.measured_s
         for score in score_book.scores
         if (score.model, score.quantity, score.speed) == (model, quantity, "raw")
+        and (found is None or found.question.is_about(score.range))
     }

@@ -31,7 +31,7 @@ from harness.base.records.score import (
 )
 from harness.base.stats.spread import mean_floors
 from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
-from harness.scoring.answers import Scored, answer
+from harness.scoring.answers import Scored, answer, cells_text
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.controls import controls
 from harness.scoring.metrics import METRICS
@@ -114,7 +114,11 @@ def score(
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
-        summaries=tuple(summarise(scores, scorable, trials, asks.scope)),
+        summaries=tuple(
+            summarise(
+                [row for row in scores if asks.is_about(row.range)], scorable, trials, asks.scope
+            )
+        ),
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, scorable)),
@@ -170,8 +174,19 @@ def _concluded(
             subject = compared_scores(scores, question)
             scored = Scored.of(subject, ranking, comparisons, asked)
             rows = {model: scored.common_row(model) for model in ranking.models}
-            return controls(rows, question.scope), answer(question, scored)
+            found = with_left_out(answer(question, scored), scores)
+            return controls(rows, question.scope), found
     return [], None
+
+
+def with_left_out(found: Answer, scores: Iterable[Score]) -> Answer:
+    """Say in the answer *found* how many extrapolated cells of *scores* its question leaves out."""
+    left_out = {row.cell for row in scores if not found.question.is_about(row.range)}
+    if found.question.extrapolate != "out" or not left_out:
+        return found
+    verb = "is" if len(left_out) == 1 else "are"
+    note = f"Extrapolated, and left out, {verb} {cells_text(len(left_out))}."
+    return found.model_copy(update={"sentence": f"{found.sentence} {note}"})
 
 
 def compared_quantity(score: Score) -> str:

@@ -383,12 +383,14 @@ def unmet_limits(results: ReportData) -> Iterator[str]:
 
 
 def cells_outside_the_profile(results: ReportData) -> Iterator[str]:
-    """How many scored cells lie outside the range of the profiling cells."""
+    """How many scored cells are extrapolated, and whether they count."""
     ranges = {score.cell: score.range for score in results.scores(results.answered, "raw")}
     if outside := [*ranges.values()].count("outside"):
         cells = count(len(ranges), "cell")
         verb = by_number(outside, "lies", "lie")
-        yield f"{outside} of {cells} {verb} outside the range that was profiled."
+        is_left_out = results.asked.extrapolate == "out"
+        end = ": left out of verdicts and means." if is_left_out else "."
+        yield f"{outside} of {cells} {verb} outside the range that was profiled{end}"
 
 
 def processor_for_a_device(results: ReportData) -> Iterator[str]:
