@@ -515,7 +515,11 @@ class AskedQuestion(_FileRecord, Question):
     ] = "jobs"
     """jobs: the answer is for these jobs; inputs: for inputs of their kind (default: jobs)"""
     extrapolate: Annotated[
-        Extrapolate, *_written(_read_extrapolate, {"enum": ["only", "in", "out", True, False]})
+        Extrapolate,
+        *_written(
+            _read_extrapolate,
+            {"anyOf": [{"enum": ["only", "in", "out"]}, {"type": "boolean"}]},
+        ),
     ] = False
     """extrapolated cells: only they count, in like others, or out (default: in; out with auto)"""
     anyway: Flag = False
