@@ -113,7 +113,7 @@ REGIMES: tuple[Regime, ...] = (
     Regime(
         "reduces",
         "reduces behind maps",
-        "Reduces start when the last wave of maps has begun, or when all maps have ended.",
+        "Reduces start once the last wave of maps runs, or when all maps have ended.",
         lambda configuration, *rest: (
             configuration.num_reduces > 0 and not reduces_run_beside_maps(configuration, *rest)
         ),
