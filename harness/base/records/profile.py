@@ -137,10 +137,10 @@ class Profile(Record):
     function adds it to every model's body (`harness.models.frame`).  *costs* hold, beside the
     common ones, those of maps and of reduces alone (``NAME_map``, ``NAME_reduce``) where trials
     tell them apart.  *ranges* are the smallest and largest value profiled of each axis
-    (input, splits, workers, slots, numeric properties and arguments).  *jobs* are the jobs of the profiling trials (none in an
-    older profile), *starts* how long JVMs took to start.  *refits* are profiles fitted without one
-    profiling cell each (without a few of more than 20), where that can be done: its jobs lack those
-    cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
+    (input, splits, workers, slots, numeric properties and arguments).  *jobs* are the jobs of the
+    profiling trials (none in an older profile), *starts* how long JVMs took to start.  *refits* are
+    profiles fitted without one profiling cell each (without a few of more than 20), where that can
+    be done: its jobs lack those cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
     of its times might be, by name.
     """
 

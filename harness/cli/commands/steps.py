@@ -122,7 +122,7 @@ def shown_profiling(document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  covers: {', '.join(row['covers'])}"
         if row["extrapolated"]:
             cells = f"{len(row['extrapolated'])} of {count(row['scored'], 'scored cell')}"
-            yield f"  extrapolated: {cells}, as no profiling cell has their {row['lacks']}"
+            yield f"  extrapolated: {cells}, for want of {row['lacks']}"
 
 
 @command("run")

@@ -121,7 +121,7 @@ def uncovered_text(found: Iterable[Covered]) -> str:
     """Say of each workload which regimes and ranges of its scored cells no profiling cell has."""
     return "; ".join(
         f"{len(covered.lacking)} of {count(len(covered.scored), 'scored cell')} of"
-        f" {covered.workload} are extrapolated, as no profiling cell has their {covered.lacks}"
+        f" {covered.workload} are extrapolated, for want of {covered.lacks}"
         for covered in found
         if covered.lacking
     )
