@@ -140,8 +140,8 @@ class Profile(Record):
     (input, splits, workers, slots, numeric properties and arguments).  *jobs* are the jobs of the
     profiling trials (none in an older profile), *starts* how long JVMs took to start.  *refits* are
     profiles fitted without one profiling cell each (without a few of more than 20), where that can
-    be done: its jobs lack those cells.  *draws*, of a profile that was taken from another machine, are by how much longer each
-    of its times might be, by name.
+    be done: its jobs lack those cells.  *draws*, of a profile that was taken from another machine,
+    are by how much longer each of its times might be, by name.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION

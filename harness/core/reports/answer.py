@@ -239,6 +239,10 @@ def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
     yield f"Scored: {tally_text(trials)}."
     if cells.planned != ranking.cells:
         reasons = Counter(cells.left_out) + Counter(ranking.cells_left_out)
+        rows = results.scores(ranking.quantity, "raw")
+        beside = {row.cell for row in rows if not results.asked.is_about(row.range)}
+        where = "extrapolated" if results.asked.extrapolate == "out" else "within what was profiled"
+        reasons += Counter({where: len(beside)})
         counted = f"{ranking.cells} of {count(cells.planned, 'planned cell')}"
         yield f"Compared: {counted}; {reasons_text(reasons)}."
 
