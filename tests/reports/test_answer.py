@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Answer, Question
-from harness.base.records.score import ScoreBook
+from harness.base.records.score import ScoreBook, Tally
 from harness.base.records.trial import Limit, LimitedCluster, MachineLoad
 from harness.core.reports.answer import facts, headline, not_applicable
 
@@ -227,7 +227,10 @@ class TestFacts:
         ranking = whole.score_book.ranking("raw")
         fewer = ranking.model_copy(update={"cells": ranking.cells - 1})
         rankings = tuple(fewer if row == ranking else row for row in whole.score_book.rankings)
+        counts = {"quantity": "job_s", "planned": 10, "done": 10, "usable": 10, "scored": 10}
+        tallies = [Tally(unit=unit, **counts) for unit in ("trial", "cell")]
         update = {"scores": tuple(moved), "answer": found, "rankings": rankings}
+        update["tallies"] = tuple(tallies)
         book = whole.score_book.model_copy(update=update)
         said = facts(dataclasses.replace(whole, score_book=book))
 
