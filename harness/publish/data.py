@@ -136,7 +136,8 @@ def question_columns(question: Question) -> Row:
 def question_of_row(row: Mapping[str, str]) -> Question:
     """The question in a *row* of the table of runs; `DataError` where it holds none."""
     kind, *words = row["asks"].split(" ")
-    given: dict[str, Any] = {"scope": row["scope"], "extrapolate": row["extrapolate"] == "true"}
+    extrapolate = {"true": True, "out": "out"}.get(row["extrapolate"], False)
+    given: dict[str, Any] = {"scope": row["scope"], "extrapolate": extrapolate}
     try:
         given[kind] = tuple(words) if kind == "nearer" else " ".join(words)
         return Question(**given)

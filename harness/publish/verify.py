@@ -204,6 +204,7 @@ class Subject(NamedTuple):
     ranked: List[str]
     cells: List[str]
     unranked: Set[str]
+    left_out: int = 0  # extrapolated cells that the question leaves out
 
     def row(self, model: str, cells: Iterable[str]) -> List[Row]:
         """Scores of a model in those cells."""
@@ -256,9 +257,10 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     about = run["runs"][()]
     answered = defaultdict(dict)  # type: Any
     ranges = {key[0]: cell["range"] for key, cell in run["cells"].items()}
+    outside = {cell for cell in ranges if ranges[cell] == "outside"}
     for (cell, model, quantity, row_speed), row in scores.items():
-        is_outside = ranges[cell] == "outside"
-        is_meant = is_outside or about["extrapolate"] != "true"
+        is_outside = cell in outside
+        is_meant = {"true": is_outside, "out": not is_outside}.get(about["extrapolate"], True)
         if is_meant and (quantity, row_speed) == ("job_s", speed):
             answered[model][cell] = row
     unranked = set(about.get("unranked", "").split())
@@ -270,7 +272,9 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     stretches = stretches_of(about) if speed == read_at else [1.0]
     workloads = {key[0]: cell.get("workload", "") for key, cell in run["cells"].items()}
     given = (about["level"], read_at, stretches, inputs, workloads, anew_of(run))
-    found = Subject(asks, about["asked"], scope, *given, answered, names, cells, unranked)
+    left_out = len(outside) if about["extrapolate"] == "out" else 0
+    ranked = (answered, names, cells, unranked, left_out)
+    found = Subject(asks, about["asked"], scope, *given, *ranked)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
 
@@ -617,7 +621,16 @@ def cells_text(number: int) -> str:
 
 
 def answer(asks: List[str], about: Subject, comparisons: Table) -> str:
-    """The sentence that answers what is asked (section 6)."""
+    """The sentence that answers what is asked, and how many cells it leaves out (section 6)."""
+    found = answer_of_kind(asks, about, comparisons)
+    if not about.left_out:
+        return found
+    verb = "is" if about.left_out == 1 else "are"
+    return f"{found} Extrapolated, and left out, {verb} {cells_text(about.left_out)}."
+
+
+def answer_of_kind(asks: List[str], about: Subject, comparisons: Table) -> str:
+    """The sentence that answers a question of that kind."""
     kind, *given = asks
     if kind == "nearer":
         return answer_nearer(given, about, comparisons)[1]
@@ -1010,7 +1023,7 @@ def asks_of(question: Row) -> List[str]:
     """A sealed question, as data/runs.csv has it: what it asks, scope, extrapolate."""
     kind = next(kind for kind in KINDS if question[kind])
     given = question[kind] if isinstance(question[kind], list) else [str(question[kind])]
-    extrapolate = "true" if question["extrapolate"] else "false"
+    extrapolate = str(question["extrapolate"]).lower()  # true, false or out
     return [" ".join([kind, *given]), question["scope"], extrapolate]
 
 

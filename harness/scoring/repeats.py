@@ -77,10 +77,12 @@ def _times_by_cell(measurements: Iterable[Measurement], ranking: Ranking) -> dic
 
 
 def _shares_by_cell(score_book: ScoreBook, model: str, ranking: Ranking) -> dict[str, float]:
-    """Predicted over measured time of *model* in each of its cells, of what is ranked."""
+    """Predicted over measured time of *model* in each asked cell, of what is ranked."""
+    found = score_book.answer
     kind = (ranking.quantity, ranking.speed)
     return {
         score.cell: score.predicted_s / score.measured_s
         for score in score_book.scores
         if (score.model, score.quantity, score.speed) == (model, *kind)
+        and (found is None or found.question.is_about(score.range))
     }

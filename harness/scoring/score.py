@@ -32,7 +32,7 @@ from harness.base.records.score import (
 )
 from harness.base.stats.spread import mean_floors
 from harness.observe.profiling.measured import MAP_PHASES, REDUCE_PHASES
-from harness.scoring.answers import Scored, answer
+from harness.scoring.answers import Scored, answer, cells_text
 from harness.scoring.any_profile import Anew
 from harness.scoring.comparisons import FAMILY_ERROR, compare
 from harness.scoring.controls import controls
@@ -121,7 +121,11 @@ def score(
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
-        summaries=tuple(summarise(scores, scorable, trials, asks.scope)),
+        summaries=tuple(
+            summarise(
+                [row for row in scores if asks.is_about(row.range)], scorable, trials, asks.scope
+            )
+        ),
         comparisons=tuple(comparisons),
         rankings=tuple(rankings),
         decompositions=tuple(decompose(scores, scorable)),
@@ -146,11 +150,11 @@ def compared_scores(scores: Iterable[Score], question: Question) -> Iterator[Sco
     Yield those of *scores* by which models are ranked.
 
     Equations and estimates are no models, and the frame is the same for most of them.  Who asks
-    about extrapolation asks about the cells outside of what was profiled alone.
+    about extrapolation asks about the cells outside of what was profiled alone, and who leaves it
+    out about none of them.
     """
     for row in scores:
-        is_asked = row.range == "outside" or not question.extrapolate
-        if is_asked and row.quantity in LEVELS and row.quantity != "frame_s":
+        if question.is_about(row.range) and row.quantity in LEVELS and row.quantity != "frame_s":
             yield row
 
 
@@ -182,8 +186,18 @@ def _concluded(
             scored = Scored.of(subject, ranking, comparisons, asked, read_at.stretches)
             rows = {model: scored.common_row(model) for model in ranking.models}
             made = controls(rows, question.scope, read_at.stretches)
-            return made, answer(question, scored)
+            return made, with_left_out(answer(question, scored), scores)
     return [], None
+
+
+def with_left_out(found: Answer, scores: Iterable[Score]) -> Answer:
+    """Say in the answer *found* how many extrapolated cells of *scores* its question leaves out."""
+    left_out = {row.cell for row in scores if not found.question.is_about(row.range)}
+    if found.question.extrapolate != "out" or not left_out:
+        return found
+    verb = "is" if len(left_out) == 1 else "are"
+    note = f"Extrapolated, and left out, {verb} {cells_text(len(left_out))}."
+    return found.model_copy(update={"sentence": f"{found.sentence} {note}"})
 
 
 def compared_quantity(score: Score) -> str:

@@ -197,7 +197,7 @@ def answers(
             "error": judge.error,
             "within_error": judge.is_within(change),
             "is_read": name == against or _read_inputs(model, cell) != inputs_before,
-            "range": "outside" if outside else profiled_range(cell.cell, profile),
+            "range": "outside" if outside else profiled_range(cell, profile),
             "outside": "; ".join(outside),
             "decides": "; ".join(decision.text for decision in decisions(cell)),
             "job_limit": "; ".join(decision.text for decision in deciding_limits(cell)),

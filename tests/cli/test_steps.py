@@ -12,6 +12,7 @@ import pytest
 
 from harness.base.records.profile import CostGroup, Profile, Statistic
 from harness.cli import main
+from harness.cli.commands.steps import shown_profiling
 from harness.core.run import experiment_file
 from harness.core.run import session as run_session
 
@@ -84,3 +85,24 @@ def test_costs_of_a_group_are_named_once(opened, capsys):
     out = capsys.readouterr().out
     assert out.count("sort_cpu_s_per_record") == 2
     assert "a share of one sum with sort_cpu_s_per_record" in out
+
+
+def test_a_plan_says_what_profiling_cells_cover():
+    """
+    And of how many scored cells something is not.
+    """
+    row = {
+        "workload": "terasort", "cells": ["terasort 80 MiB", "terasort 1 GiB"],
+        "covers": ["one wave of maps", "one spill"], "scored": 3,
+        "extrapolated": {"terasort 2 GiB": ["several spills"]}, "lacks": "several spills (1 cell)",
+    }  # fmt: skip
+    whole = {**row, "workload": "sort", "extrapolated": {}, "lacks": ""}
+
+    assert [*shown_profiling({"share": 0.314, "workloads": [row, whole]})] == [
+        "Profiling takes 31 % of the time:",
+        "- terasort: terasort 80 MiB; terasort 1 GiB",
+        "  covers: one wave of maps, one spill",
+        "  extrapolated: 1 of 3 scored cells, for want of several spills (1 cell)",
+        "- sort: terasort 80 MiB; terasort 1 GiB",
+        "  covers: one wave of maps, one spill",
+    ]

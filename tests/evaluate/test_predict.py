@@ -7,8 +7,9 @@ from statistics import fmean
 import pytest
 
 from harness.base.errors import ModelError
-from harness.base.records.prediction import JobConfig, Prediction
+from harness.base.records.prediction import JobConfig, JobInput, Prediction
 from harness.base.records.profile import Profile, ProfiledJob, Statistic
+from harness.base.records.ranges import axis_numbers, range_of
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
 from harness.clusters.workloads.base import InputPlan, JobCommand, Parameter
@@ -457,15 +458,47 @@ def test_place(size, factor, expected):
     ranges = {"input_bytes": (10, 30), FACTOR: (3, 10), "mapreduce.job.reduces": (2, 2)}
     cell = Cell(
         cluster=ClusterSpec(),
-        workload=WorkloadSpec(name="w", input_bytes=size),
+        workload=WorkloadSpec(name="terasort", input_bytes=size),
         configuration={FACTOR: factor, "mapreduce.job.reduces": "2", "codec": "a.b.C"},
     )
+    job_input = JobInput(input_bytes=size, num_files=1, num_splits=1, split_bytes=size)
 
-    assert profiled_range(cell, Profile(workload="w", ranges=ranges)) == expected
+    assert range_of(axis_numbers(cell, job_input), ranges) == expected
+
+
+def profiled_job(cell, **changes):
+    """
+    A job of *cell* as a profile keeps it.
+    """
+    configuration, cluster, job_input = cell.model_inputs
+    asked = {
+        "input_bytes": job_input.input_bytes, "num_splits": job_input.num_splits,
+        "num_nodes": cluster.num_nodes, "map_slots": cluster.map_slots,
+        "reduce_slots": cluster.reduce_slots, "configuration": configuration,
+    }  # fmt: skip
+    return ProfiledJob(trial="t", cell=cell.id, job_s=1.0, **(asked | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, "inside"), ({"map_slots": 1000}, "outside"), ({"number": 1, "map_slots": 1}, "inside"),
+    ],
+)  # fmt: skip
+def test_place_in_a_regime_that_was_not_profiled(changes, expected):
+    """
+    It is outside, whatever its numbers; later jobs of a trial and older profiles tell nothing.
+    """
+    cell = resolve_cell(terasort().cell)
+    profile = Profile(workload="terasort", jobs=(profiled_job(cell, **changes),))
+    splits = cell.model_inputs[2].num_splits
+
+    assert splits > cell.model_inputs[1].map_slots
+    assert profiled_range(cell, profile) == expected
 
 
 def test_place_without_a_profile():
     """
     Nothing was profiled, so everything is outside.
     """
-    assert profiled_range(terasort().cell, None) == "outside"
+    assert profiled_range(resolve_cell(terasort().cell), None) == "outside"

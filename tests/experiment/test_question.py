@@ -37,6 +37,56 @@ def refusal(question):
     return caught.value
 
 
+AUTO = TEXT.replace("profile_on: {input: 16 MiB}", "profile_on: auto")
+
+
+class TestAuto:
+    def test_no_cell_is_chosen_before_all_is_known(self):
+        """
+        The file alone says that some will be.
+        """
+        predict = read_experiment(AUTO.replace("{QUESTION}", "q"), "f.yaml", known=KNOWN).predict
+
+        assert (predict.is_auto, predict.is_blind, predict.cells) == (True, True, ())
+        assert predict.profile_on == {}
+
+    def test_leaves_extrapolated_cells_out_unless_the_question_says(self):
+        """
+        One that is asked beside it, too; where cells are named they are in.
+        """
+        auto = read_experiment(AUTO.replace("{QUESTION}", "q"), "f.yaml", known=KNOWN)
+        beside = read_question("{how_far: best}", MODELS, PAPERS)
+        alone = read_question("{how_far: best, extrapolate: only}", MODELS, PAPERS)
+
+        assert auto.asking(auto.question).question.extrapolate == "out"
+        assert with_question(auto, beside).question.extrapolate == "out"
+        assert with_question(auto, alone).question.extrapolate is True
+        assert with_question(experiment("q"), beside).question.extrapolate is False
+
+    @pytest.mark.parametrize(
+        ("written", "what"),
+        [("automatic", "predict.profile_on is not a mapping"),
+         ("auto, from: 20261121T0323", "auto chooses cells to measure, and from takes")],
+    )  # fmt: skip
+    def test_is_a_word_alone(self, written, what):
+        """
+        What else may stand there is said.
+        """
+        text = AUTO.replace("profile_on: auto", f"profile_on: {written}").replace("{QUESTION}", "q")
+        with pytest.raises(SpecError, match=what) as caught:
+            read_experiment(text, "f.yaml", known=KNOWN)
+
+        assert "f.yaml:5" in str(caught.value)
+
+    def test_cells_are_no_key_of_a_file(self):
+        """
+        Their ids are chosen, not written.
+        """
+        text = AUTO.replace("profile_on: auto", "profile_on: auto, cells: [a]")
+        with pytest.raises(SpecError, match="unknown key 'cells'"):
+            read_experiment(text.replace("{QUESTION}", "q"), "f.yaml", known=KNOWN)
+
+
 class TestFile:
     def test_a_text_is_a_title(self):
         """
@@ -81,6 +131,32 @@ class TestFile:
         assert experiment("{choice: 1}").question.scope == "jobs"
 
     @pytest.mark.parametrize(
+        ("word", "meant"),
+        [("only", True), ("in", False), ("out", "out"), ("true", True), ("false", False)],
+    )
+    def test_extrapolated_cells_are_alone_in_or_out(self, word, meant):
+        """
+        Files of before have true and false.
+        """
+        asked = experiment(f"{{how_far: best, extrapolate: {word}}}").question
+
+        assert asked.extrapolate == meant
+        assert [where for where in ("inside", "edge", "outside") if asked.is_about(where)] == {
+            True: ["outside"], False: ["inside", "edge", "outside"], "out": ["inside", "edge"],
+        }[meant]  # fmt: skip
+
+    def test_as_it_is_stored_it_is_read_again(self):
+        """
+        Seals of before have a flag there, and so has what means the same now.
+        """
+        for meant in (True, False, "out"):
+            asked = Question(how_far=BEST, extrapolate=meant)
+            stored = asked.model_dump(mode="json")
+
+            assert stored["extrapolate"] is meant or stored["extrapolate"] == "out"
+            assert Question.model_validate(stored) == asked
+
+    @pytest.mark.parametrize(
         ("written", "what", "fix"),
         [("{title: Why?}", "question: asks nothing", "write one of how_far, nearer, choice"),
          ("{how_far: best, choice: 1}", "question: asks 2 things", "write one of"),
@@ -90,6 +166,7 @@ class TestFile:
          ("{claims: vet}", "question.claims: nothing is known of the paper 'vet'", "prophet"),
          ("{choice: 0}", "question.choice '0' is not a whole number", "3"),
          ("{nearer: [prophet, whatif], scope: all}", "question.scope 'all'", "jobs or inputs"),
+         ("{choice: 1, extrapolate: no}", "question.extrapolate 'no'", "only, in or out"),
          ("{neare: [prophet, whatif]}", "unknown key 'neare'", "nearer")],
     )  # fmt: skip
     def test_what_is_no_question(self, written, what, fix):

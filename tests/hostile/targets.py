@@ -323,6 +323,7 @@ def _override() -> Target:
     corpus = (b"workloads.terasort.input=[1 MiB, 32 MiB]", b"cluster.site.dfs.blocksize=16 MiB",
               b"configuration={mapreduce.job.reduces: [1, 2]}", b"name=x", b"repeat=3",
               b"predict.profile_on={input: 6000000}", b"design={sobol: 8}",
+              b"predict.profile_on=auto", b"question={how_far: best, extrapolate: out}",
               b"question=who: are you")  # fmt: skip
 
     def read(data: bytes) -> object:

@@ -130,6 +130,7 @@ class TestRanking:
 
         assert cells_of("true", "raw") == (["c01", "c02"], pytest.approx([0.1] * 2))
         assert cells_of("false", "reference") == (["c00", "c01", "c02"], pytest.approx([0.5] * 3))
+        assert cells_of("out", "raw") == (["c00"], pytest.approx([0.1]))
 
     def test_of_nobody_is_empty(self):
         """

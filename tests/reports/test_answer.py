@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from harness.base.records.prediction import Prediction
-from harness.base.records.question import Answer, Question
-from harness.base.records.score import ScoreBook
+from harness.base.records.question import BEST, Answer, Question
+from harness.base.records.score import ScoreBook, Tally
 from harness.base.records.trial import Limit, LimitedCluster, MachineLoad
 from harness.core.reports.answer import facts, headline, not_applicable
 
@@ -212,6 +212,33 @@ class TestFacts:
         one = "1 of 10 cells lies outside the range that was profiled."
         assert one in said(lambda score: score.cell == first)
         assert "10 of 10 cells lie outside the range that was profiled." in said(lambda _: True)
+
+    def test_cells_that_the_question_leaves_out_are_counted(self, whole):
+        """
+        What is compared and what is not adds up.
+        """
+        first = whole.scores("job_s", "raw")[0].cell
+        moved = [
+            score.model_copy(update={"range": "outside" if score.cell == first else "inside"})
+            for score in whole.score_book.scores
+        ]
+        question = Question(how_far=BEST, extrapolate="out")
+        found = Answer(question=question, asked="sealed", outcome="yes", sentence="")
+        ranking = whole.score_book.ranking("raw")
+        fewer = ranking.model_copy(update={"cells": ranking.cells - 1})
+        rankings = tuple(fewer if row == ranking else row for row in whole.score_book.rankings)
+        counts = {"quantity": "job_s", "planned": 10, "done": 10, "usable": 10, "scored": 10}
+        tallies = [Tally(unit=unit, **counts) for unit in ("trial", "cell")]
+        update = {"scores": tuple(moved), "answer": found, "rankings": rankings}
+        update["tallies"] = tuple(tallies)
+        book = whole.score_book.model_copy(update=update)
+        said = facts(dataclasses.replace(whole, score_book=book))
+
+        assert any(
+            line.startswith("Compared: ") and "1 not: extrapolated" in line
+            for line in said.rests_on
+        )
+        assert any(line.endswith(": left out of verdicts and means.") for line in said.caveats)
 
     def test_limits_that_do_not_hold_are_counted(self, whole):
         """

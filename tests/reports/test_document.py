@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from harness.base.documents.document import Figures, Section, Table, Text, signed_tone, table
+from harness.base.records.question import BEST, Answer, Question
 from harness.base.records.score import ScoreBook
 from harness.core.reports.sections import SECTIONS, make_document, scores
 from harness.core.reports.sections.cells import error_table
@@ -14,7 +15,12 @@ from harness.core.reports.sections.machine import correction_text
 from harness.core.reports.sections.method import flatten, section
 from harness.core.reports.sections.phases import equation_table
 from harness.core.reports.sections.profile import scaled, statistics_table
-from harness.core.reports.sections.scores import frame_share, overview_table, score_table
+from harness.core.reports.sections.scores import (
+    extrapolated_tables,
+    frame_share,
+    overview_table,
+    score_table,
+)
 
 
 class TestTable:
@@ -113,6 +119,40 @@ class TestScores:
         )  # fmt: skip
         assert "New metric: |predicted" in shown.note
         assert shown.rows[0][5] == shown.rows[0][6]
+
+    @pytest.mark.parametrize(
+        ("extrapolate", "said"),
+        [(False, "They count like the others."), (True, "The question is about them alone."),
+         ("out", "These cells are in no verdict, and in no mean error but this one.")],
+    )  # fmt: skip
+    def test_extrapolated_cells_have_rows_of_their_own(self, whole, extrapolate, said):
+        """
+        Beside those of the others, with their number; the note says whether they count.
+        """
+        first = whole.scores(whole.answered, "raw")[0].cell
+        moved = [
+            score.model_copy(update={"range": "outside" if score.cell == first else "inside"})
+            for score in whole.score_book.scores
+        ]
+        question = Question(how_far=BEST, extrapolate=extrapolate)
+        found = Answer(question=question, asked="sealed", outcome="yes", sentence="")
+        update = {"scores": tuple(moved), "answer": found}
+        book = whole.score_book.model_copy(update=update)
+        (shown,) = extrapolated_tables(dataclasses.replace(whole, score_book=book))
+        numbers = {tuple(row[:2]): int(row[2]) for row in shown.texts()}
+
+        assert numbers["whatif", "extrapolated"] == 1
+        assert numbers["whatif", "within the profile"] > 1
+        assert said in shown.note
+
+    def test_without_an_extrapolated_cell_there_is_no_such_table(self, whole):
+        """
+        Nothing is said of none.
+        """
+        inside = [score.model_copy(update={"range": "edge"}) for score in whole.score_book.scores]
+        book = whole.score_book.model_copy(update={"scores": tuple(inside)})
+
+        assert [*extrapolated_tables(dataclasses.replace(whole, score_book=book))] == []
 
     def test_each_model_has_body_job_and_as_published(self, whole):
         """

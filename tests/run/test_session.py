@@ -1220,6 +1220,81 @@ class TestAskAgain:
 NEARER = ["predict.models=[whatif, whatif-printed]", "question={nearer: [whatif, whatif-printed]}"]
 
 
+class TestAuto:
+    INPUTS = ", ".join(f"{2 * number} MiB" for number in range(1, 13))
+    OVERRIDES = (
+        f"workloads=[{{name: terasort, input: [{INPUTS}]}}]", "configuration={}",
+        "predict.profile_on=auto", *NEARER[:1], "question={how_far: best}",
+    )  # fmt: skip
+
+    def test_chosen_cells_are_stored_and_known_again(self, session):
+        """
+        A run and the file ask the same; the question leaves extrapolated cells out.
+        """
+        s = session(overrides=self.OVERRIDES)
+        run = s.open_run(new=True)
+        again = session(overrides=self.OVERRIDES).experiment
+
+        assert s.experiment.predict.cells
+        assert run.experiment().predict == again.predict == s.experiment.predict
+        assert run.experiment().question.extrapolate == "out"
+        assert {t.cell.id for t in s.trials if t.profiling} == {*s.experiment.predict.cells}
+
+    def test_a_plan_shows_what_they_cover(self, session):
+        """
+        And that they take no more than a third of the time.
+        """
+        planned = session(overrides=self.OVERRIDES).plan()
+        (row,) = planned["profiling"]["workloads"]
+
+        assert planned["profiling"]["share"] <= 0.36
+        assert {"one wave of maps", "several waves of maps"} <= {*row["covers"]}
+        assert (row["workload"], row["extrapolated"]) == ("terasort", {})
+        assert len(row["cells"]) + row["scored"] == 12
+
+    def test_other_cells_may_be_named_afterwards(self, session):
+        """
+        Options give axes in the place of the word; without them the chosen cells stay.
+        """
+        run = session(overrides=self.OVERRIDES).open_run(new=True)
+        manifest.record_command(run, run.experiment(), VERSIONS, self.OVERRIDES)
+        named = asked_anew(run, "", ["input=[2 MiB, 4 MiB]"]).predict
+        kept = asked_anew(run, "scaling", []).predict
+
+        assert (named.is_auto, named.profile_on["input"]) == (False, (str(2**21), str(2**22)))
+        assert kept.cells == run.experiment().predict.cells
+
+    def test_a_grid_that_is_too_small_is_refused_at_its_place(self, session):
+        """
+        With what to do.
+        """
+        overrides = [override for override in self.OVERRIDES if "workloads" not in override]
+        with pytest.raises(SpecError, match="no profiling cells among 1 cell") as caught:
+            session(overrides=overrides).plan()
+
+        assert "small.yaml" in caught.value.where
+        assert "give an axis more values" in caught.value.fix
+
+    def test_a_profile_that_covers_nothing_is_refused_where_it_has_to_cover(self, session):
+        """
+        Else a plan warns: what, where, fix.
+        """
+        small = [*self.OVERRIDES[:2], "predict.profile_on={input: [2 MiB]}", *NEARER[:1]]
+        asked = session(overrides=[*small, "question={how_far: best, extrapolate: out}"])
+        warned = session(overrides=[*small, "question={how_far: best}"])
+        warned.plan()
+
+        with pytest.raises(SpecError, match="covers no regime that is asked: 11 of 11") as caught:
+            asked.measure()
+        assert "profile_on: auto" in caught.value.fix
+        assert any(
+            "covers no regime that is asked: 11 of 11 scored cells of terasort" in line
+            and "several waves of maps" in line
+            and "(at: predict.profile_on; fix: profile_on: auto)" in line
+            for line in warned.console.lines
+        )
+
+
 class TestQuestion:
     def test_a_design_in_which_perfection_stays_undecided_is_refused(self, session, clusters):
         """

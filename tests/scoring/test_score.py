@@ -498,7 +498,24 @@ class TestAnswer:
         assert score_book.ranking("raw").cells == 2
         assert score_book.control("perfect").cells == 2
         assert {s.cell for s in score_book.scores} == {*"abcdef"}
-        assert summary(score_book, "near").cells == 6
+        assert summary(score_book, "near").cells == 2
+
+    @pytest.mark.parametrize(
+        ("ranges", "end"),
+        [("a", "Extrapolated, and left out, is 1 cell."),
+         ("ab", "Extrapolated, and left out, are 2 cells."), ("", " It is nearer than far.")],
+    )  # fmt: skip
+    def test_who_leaves_extrapolation_out_is_told_of_how_many_cells(self, ranges, end):
+        """
+        All scores stay, and what is concluded is about the others.
+        """
+        question = Question(how_far=BEST, extrapolate="out")
+        score_book = self.scored(ranges=ranges, question=question)
+
+        assert score_book.answer.sentence.endswith(end)
+        assert score_book.answer.cells == score_book.ranking("raw").cells == 6 - len(ranges)
+        assert summary(score_book, "near").cells == 6 - len(ranges)
+        assert {s.cell for s in score_book.scores} == {*"abcdef"}
 
     def test_where_all_cells_are_inside_extrapolation_has_no_answer(self):
         """

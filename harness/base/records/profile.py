@@ -140,8 +140,9 @@ class Profile(Record):
     fixed seconds, by the names of `FIXED`, where tasks were recorded (none in an older profile).
     *costs* hold, beside the common ones, those of maps and of reduces alone (``NAME_map``,
     ``NAME_reduce``) where trials tell them apart.  *ranges* are the smallest and largest value
-    profiled of each axis (`input_bytes` and job properties).  *jobs* are the jobs of the profiling
-    trials (none in an older profile), *starts* how long JVMs took to start.  *refits* are profiles
+    profiled of each axis (input, splits, workers, slots, numeric properties and arguments).  *jobs*
+    are the jobs of the profiling trials (none in an older profile), *starts* how long JVMs took to
+    start.  *refits* are profiles
     fitted without one profiling cell each (without a few of more than 20), where that can be done:
     its jobs lack those cells.  *repeats* are profiles fitted without one trial each of some cells,
     whose other trials stay: how far the profile varies.  *draws*, of a profile that was taken from

@@ -9,10 +9,13 @@ from pydantic import model_validator
 from harness.base.records.trial import Record
 
 Scope = Literal["jobs", "inputs"]
+Range = Literal["inside", "edge", "outside"]  # of a cell, in what was profiled
 Kind = Literal["how_far", "nearer", "choice", "claims", "moved_since"]
 # Sealed with the predictions; asked when all had been measured; or beside the sealed one.
 Asked = Literal["sealed", "afterwards", "explored"]
 Outcome = Literal["yes", "no", "cannot tell"]
+# Whether extrapolated cells count: they alone, like all others, or not at all.
+Extrapolate = bool | Literal["out"]
 
 BEST = "best"  # in the place of a model: whichever errs least
 KINDS: tuple[Kind, ...] = ("how_far", "nearer", "choice", "claims", "moved_since")
@@ -26,9 +29,10 @@ class Question(Record):
     *how_far* is a model (or `BEST`): how far it is off.  *nearer* are models: whether the first is
     nearer than each of the others.  *choice*: which model chooses best among the settings of an
     input, with so many first choices tried.  *claims* names a paper, *moved_since* an earlier run.
-    *scope* says for what the answer is to hold: these jobs, or inputs of their kind.  With
-    *extrapolate* it is about the cells outside of what was profiled alone; *anyway*, it is asked
-    although the design may decide nothing, and its answer counts as explored.
+    *scope* says for what the answer is to hold: these jobs, or inputs of their kind.  *extrapolate*
+    says whether cells outside of what was profiled are its only subject (true), count like others
+    (false) or not at all (out).  *anyway*: it is asked although the design may decide nothing, and
+    its answer counts as explored.
     """
 
     title: str = ""
@@ -38,7 +42,7 @@ class Question(Record):
     claims: str = ""
     moved_since: str = ""
     scope: Scope = "jobs"
-    extrapolate: bool = False
+    extrapolate: Extrapolate = False
     anyway: bool = False
 
     @property
@@ -60,6 +64,12 @@ class Question(Record):
     def asks(self) -> Question:
         """What is asked, without the words: what is sealed."""
         return Question(**{**self.as_record().model_dump(), "title": ""})
+
+    def is_about(self, place: Range) -> bool:
+        """Whether a cell at that *place* in what was profiled is among its subject."""
+        if self.extrapolate == "out":
+            return place != "outside"
+        return place == "outside" or not self.extrapolate
 
     def as_record(self) -> Question:
         """It as it is stored, whatever file it came from."""

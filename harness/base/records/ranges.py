@@ -8,36 +8,58 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from harness.base.records.score import Range
+from harness.base.records.prediction import JobInput
+from harness.base.records.question import Range
 from harness.base.records.trial import Cell
 
 # By axis: the size of the input, or a numeric property; smallest and largest value.
 Ranges = Mapping[str, tuple[float, float]]
+Numbers = Mapping[str, float]  # of one cell, by axis
 
 
-def axis_numbers(cell: Cell) -> Iterator[tuple[str, float]]:
-    """Yield the size of the input of *cell*, and each of its numeric properties, by name."""
-    yield "input_bytes", float(cell.workload.input_bytes)
-    for name, text in cell.configuration.items():
+def axis_numbers(cell: Cell, job_input: JobInput) -> dict[str, float]:
+    """
+    Numbers of *cell*, whose jobs read *job_input*, by the names of their axes.
+
+    They are the size and the splits of the input, workers and slots of a node, and each property
+    and argument that is a number; a job's property hides the cluster's.
+    """
+    node = cell.cluster.node
+    numbers = {
+        "input_bytes": float(cell.workload.input_bytes),
+        "num_splits": float(job_input.num_splits),
+        "workers": float(cell.cluster.workers),
+        "map_slots": float(node.map_slots),
+        "reduce_slots": float(node.reduce_slots),
+    }
+    settings = {**cell.cluster.site, **cell.configuration, **cell.workload.parameters}
+    for name, value in settings.items():
         with suppress(ValueError):
-            yield name, float(text)
+            numbers[name] = float(value)
+    return numbers
 
 
-def ranges_of(cells: Iterable[Cell]) -> dict[str, tuple[float, float]]:
+def ranges_of(cells: Iterable[Numbers]) -> dict[str, tuple[float, float]]:
     """Smallest and largest value of each axis over *cells*."""
     values = defaultdict[str, list[float]](list)
-    for cell in cells:
-        for name, value in axis_numbers(cell):
+    for numbers in cells:
+        for name, value in numbers.items():
             if math.isfinite(value):
                 values[name].append(value)
     return {name: (min(numbers), max(numbers)) for name, numbers in values.items()}
 
 
-def range_of(cell: Cell, profiled: Ranges) -> Range:
-    """Where *cell* lies in the *profiled* ranges; an axis that has none does not count."""
-    values = dict(axis_numbers(cell))
-    in_ranges = [(values[name], *ends) for name, ends in profiled.items() if name in values]
-    if not all(lowest <= value <= highest for value, lowest, highest in in_ranges):
+def outside_axes(numbers: Numbers, profiled: Ranges) -> Iterator[str]:
+    """Yield the axes on which *numbers* lie outside of what was *profiled*, if that has them."""
+    for name, (lowest, highest) in profiled.items():
+        if name in numbers and not lowest <= numbers[name] <= highest:
+            yield name
+
+
+def range_of(numbers: Numbers, profiled: Ranges) -> Range:
+    """Where *numbers* lie in the *profiled* ranges; an axis that has none does not count."""
+    if any(outside_axes(numbers, profiled)):
         return "outside"
-    is_at_edge = any(low < high and value in {low, high} for value, low, high in in_ranges)
+    ends = {name: {low, high} for name, (low, high) in profiled.items() if low < high}
+    is_at_edge = any(numbers.get(name) in both for name, both in ends.items())
     return "edge" if is_at_edge else "inside"

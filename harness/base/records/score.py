@@ -8,14 +8,13 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from harness.base.records.question import Answer
+from harness.base.records.question import Answer, Range
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 
 COMPARED = "job_s"  # what people wait and pay for: by it models are compared
 
 Level = Literal["job", "task", "phase", "equation", "estimate"]
 Speed = Literal["raw", "reference"]
-Range = Literal["inside", "edge", "outside"]
 # How reports write a value: shares as percentages, a spread with one digit, points of a percentage,
 # a share of the cells as their number.
 Unit = Literal["share", "signed share", "spread", "points", "cells", "seconds", "number"]

@@ -172,7 +172,7 @@ def lent(evaluation: Evaluation, experiment: Experiment, origin: str) -> Asked:
     lender = open_evaluation(origin, chosen_results()).run
     workloads = {cell.workload.name for cell in evaluation.cells.values()}
     profiles = lent_profiles(lender, workloads.difference(experiment.nightly.controls))
-    changes = {"source": lender.id, "hardware": (), "profile_on": {}}
+    changes: dict[str, Any] = {"source": lender.id, "hardware": (), "profile_on": {}, "cells": None}
     predict = experiment.predict.model_copy(update=changes)
     return Asked(experiment.model_copy(update={"predict": predict}), profiles)
 
@@ -199,7 +199,8 @@ def moved(
         what = f"costs of another machine: {'; '.join(foreign_costs)}"
         fix = f"harness calibrate measures those of this one; {hardware[1]} is of another"
         raise EvidenceError(what, where=str(hardware[1]), fix=fix)
-    changes = {"source": source.id, "hardware": tuple(map(str, hardware)), "profile_on": {}}
+    changes: dict[str, Any] = {"source": source.id, "hardware": tuple(map(str, hardware))}
+    changes |= {"profile_on": {}, "cells": None}
     predict = experiment.predict.model_copy(update=changes)
     judges = judges_there(source, experiment.predict.models)
     says = moved_says([path.name for path in hardware], source.id, judges)

@@ -148,7 +148,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
         harness show experiments/quick.yaml
         harness show 20261121T0323 --json
     """
-    from harness.core.experiment.grid import meaning, readable, varying
+    from harness.core.experiment.grid import varying
 
     run = evaluation.run
     experiment = evaluation.experiment
@@ -163,10 +163,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
         + f", {count(missing, 'trial')} missing",
         "axes": varying(evaluation.cells.values()),
         "models": experiment.predict.models,
-        "profile_on": {
-            axis: [readable(axis, meaning(value)) for value in values]
-            for axis, values in experiment.predict.profile_on.items()
-        },
+        "profile_on": profiled_cells(evaluation),
         "versions": manifest.nodes or known_versions(manifest.versions),
         "harness": manifest.harness,
         "command": manifest.command,
@@ -177,6 +174,20 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     texts = {name: _text(value) for name, value in facts.items()}
     lines = (f"{name:<12} {text}" for name, text in texts.items() if text)
     present(facts, lines, as_json=as_json)
+
+
+def profiled_cells(evaluation: Evaluation) -> dict[str, Any]:
+    """What selects the profiling cells: values of axes; or that they were chosen, and which."""
+    from harness.core.experiment.grid import meaning, readable
+
+    predict = evaluation.experiment.predict
+    if predict.cells is not None:
+        labels = evaluation.labels
+        return {"auto": [labels[cell_id] for cell_id in predict.cells if cell_id in labels]}
+    return {
+        axis: [readable(axis, meaning(value)) for value in values]
+        for axis, values in predict.profile_on.items()
+    }
 
 
 @command("gc")

@@ -108,8 +108,21 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     yield Rows(columns, rows)
     left = about(document["estimate_s"])
     yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"
+    if "profiling" in document:
+        yield from shown_profiling(document["profiling"])
     if "decides" in document:
         yield f"What it can decide: {document['decides']['says']}."
+
+
+def shown_profiling(document: Mapping[str, Any]) -> Iterator[str]:
+    """Which cells feed the profile of each workload, what they cover, and what they do not."""
+    yield f"Profiling takes {100 * document['share']:.0f} % of the time:"
+    for row in document["workloads"]:
+        yield f"- {row['workload']}: {'; '.join(row['cells'])}"
+        yield f"  covers: {', '.join(row['covers'])}"
+        if row["extrapolated"]:
+            cells = f"{len(row['extrapolated'])} of {count(row['scored'], 'scored cell')}"
+            yield f"  extrapolated: {cells}, for want of {row['lacks']}"
 
 
 @command("run")

@@ -45,6 +45,8 @@ def asked_anew(
     kept = run.measured.read_manifest().overrides
     overrides = [text for text in kept if not text.startswith(_OF_TRANSFERS)]
     overrides.append(f"predict.models=[{names}]")
+    if profile_on and experiment.predict.is_auto:
+        overrides.append("predict.profile_on={}")
     for text in profile_on:
         axis, _, values = text.rpartition("=")
         overrides.append(f"predict.profile_on.{axis}=[{values.strip('[]')}]")
@@ -56,7 +58,7 @@ def asked_anew(
         "hardware": (),
     }
     if not profile_on:
-        for name in ("profile_on", "source", "hardware"):
+        for name in ("profile_on", "cells", "source", "hardware"):
             changes[name] = getattr(experiment.predict, name)
     predict = predict.model_copy(update=changes)
     return experiment.model_copy(update={"predict": predict})

@@ -81,7 +81,7 @@ def measure_trial(
         raw_s=raw_s,
         reference_s=reference_s,
         jobs_s=tuple(job.job_s for job in jobs),
-        range=profiled_range(cell.cell, profile),
+        range=profiled_range(cell, profile),
         disturbed=record.disturbed,
         # A job's id has the moment at which the cluster's master started.
         start="".join(record.job_ids[:1]).removeprefix("job_").partition("_")[0],

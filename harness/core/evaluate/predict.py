@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.base.errors import HarnessError, MissingStatistic
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, ProfiledJob, Statistic
-from harness.base.records.ranges import range_of
-from harness.base.records.score import Range
-from harness.base.records.trial import Cell
+from harness.base.records.question import Range
+from harness.base.records.ranges import axis_numbers, range_of
+from harness.base.records.regimes import regimes_of
 from harness.base.stats.resampling import drawn_interval, prediction_interval
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.later_jobs import asked_jobs, mean_job
@@ -391,6 +391,18 @@ def scaled_job(job: ProfiledJob, times: Mapping[str, float]) -> ProfiledJob:
     return job.model_copy(update=update)
 
 
-def profiled_range(cell: Cell, profile: Profile | None) -> Range:
-    """Where *cell* is in the range that was profiled."""
-    return "outside" if profile is None else range_of(cell, profile.ranges)
+def profiled_range(cell: ResolvedCell, profile: Profile | None) -> Range:
+    """Where *cell* is in the range that was profiled: outside, too, in a regime that was not."""
+    if profile is None:
+        return "outside"
+    profiled = profiled_regimes(profile)
+    inputs = cell.model_inputs
+    if profiled and not regimes_of(*inputs) <= profiled:
+        return "outside"
+    return range_of(axis_numbers(cell.cell, inputs[2]), profile.ranges)
+
+
+def profiled_regimes(profile: Profile) -> frozenset[str]:
+    """Regimes of the jobs of *profile*, the first of each trial; an older one has no jobs."""
+    first_jobs = [job for job in profile.jobs if job.number == 0]
+    return frozenset().union(*(regimes_of(*inputs_of_profiled(job)) for job in first_jobs))

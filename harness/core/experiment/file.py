@@ -34,6 +34,7 @@ from harness.core.experiment.document import (
 )
 from harness.core.experiment.grid import axis_values, expand, is_profiling, meaning, readable
 from harness.core.experiment.model import (
+    AUTO,
     AUTO_GPUS,
     NAME,
     ClusterAxes,
@@ -333,7 +334,8 @@ def _note_errors(error: ValidationError, document: Document, names: KnownNames |
                 document.problem(key_path, f"{dotted(key_path)} is not a mapping", fix)
             case "dict_type":
                 problem = f"{dotted(key_path)} is not a mapping"
-                document.problem(key_path, problem, "write NAME: VALUE lines")
+                word = f", or {AUTO}" if key_path == _PROFILE_ON else ""
+                document.problem(key_path, problem, f"write NAME: VALUE lines{word}")
             case "value_error":
                 problem, fix = _complaint(str(details["ctx"]["error"]), key_path)
                 document.problem(key_path, problem, fix)
@@ -590,7 +592,10 @@ class _Checks:
         if not self._document.mapping("predict"):
             return
         predict = experiment.predict
-        if not predict.profile_on and not predict.source:
+        if predict.is_auto and predict.source:
+            problem = "profile_on: auto chooses cells to measure, and from takes another run's"
+            self._document.problem(_PROFILE_ON, problem, "leave one of them out", key=True)
+        elif not predict.profile_on and not predict.source and not predict.is_auto:
             fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
             self._document.problem(("predict",), "predict lacks 'profile_on'", fix)
         if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
@@ -632,6 +637,8 @@ class _Checks:
             problem = f"nightly.controls: there is no workload {name}"
             fix = did_you_mean(name, sorted(workloads))
             self._document.problem(("nightly", "controls"), problem, fix)
+        if experiment.predict.is_auto:
+            return  # they are chosen once all is known to be right
         profiling = [cell for cell in cells if is_profiling(cell, experiment.predict)]
         unfed = workloads - controls - {cell.workload.name for cell in profiling}
         if experiment.predict.source:

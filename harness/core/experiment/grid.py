@@ -102,8 +102,11 @@ def is_profiling(cell: Cell, predict: Predict) -> bool:
     """
     Whether `profile_on` selects *cell*: its value is allowed on every axis named that it has.
 
-    Values are compared by meaning: ``32 MiB`` is ``33554432``, ``1.0`` is ``1``.
+    Values are compared by meaning: ``32 MiB`` is ``33554432``, ``1.0`` is ``1``.  With
+    ``profile_on: auto`` it is whether the cell was chosen.
     """
+    if predict.cells is not None:
+        return cell.id in predict.cells
     values = axis_values(cell)
     for axis, allowed in predict.profile_on.items():
         if axis in values and meaning(values[axis]) not in map(meaning, allowed):

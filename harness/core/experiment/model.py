@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from harness.base.records.question import BEST, Question
+from harness.base.records.question import BEST, Extrapolate, Question
 from harness.base.records.trial import (
     Code,
     Hardware,
@@ -40,6 +40,7 @@ from harness.base.units import MIB, parse_bytes, parse_duration, parse_rate
 from harness.core.experiment.document import Scalar, has_unit
 
 UNLIMITED = "unlimited"
+AUTO = "auto"  # in the place of the axes of profile_on
 UNTIL_DECIDED = 0  # in the place of ``repeat: until decided``
 AUTO_GPUS = -1  # in the place of ``gpus: auto`` until the provider has counted
 _MEANINGS = {"auto": AUTO_GPUS, "until decided": UNTIL_DECIDED}
@@ -142,6 +143,21 @@ def _read_flag(scalar: Scalar) -> bool:
     if isinstance(scalar.value, bool):
         return scalar.value
     raise ValueError(f"'{excerpt(scalar)}' is neither; write true or false")
+
+
+_EXTRAPOLATE: dict[str, Extrapolate] = {
+    "only": True,
+    "in": False,
+    "out": "out",
+    "true": True,
+    "false": False,
+}
+
+
+def _read_extrapolate(scalar: Scalar) -> Extrapolate:
+    if scalar in _EXTRAPOLATE:
+        return _EXTRAPOLATE[scalar]
+    raise ValueError(f"'{excerpt(scalar)}' is not a choice; write only, in or out")
 
 
 def _read_printable(text: str) -> str:
@@ -417,14 +433,26 @@ class Design(_FileRecord):
     points: Count | None = None
 
 
+class _OrAuto:
+    """Annotates properties in whose place a file may have the word `AUTO`."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        return {"anyOf": [{"const": AUTO}, handler(schema)]}
+
+
 class Predict(_FileRecord):
     """The models to score, and the cells that feed the profiles."""
 
     models: Axis[Annotated[str, *_name_of("model", **_OR_PATH)]]
     """models to score: see 'harness list models'; ./mine.py:Mine is one of your own"""
     code: SkipJsonSchema[dict[str, Code]] = Field(default_factory=dict, **_CODE)
-    profile_on: Properties = Field(default_factory=dict)
-    """values of axes that select the cells for the profiles; these are never scored"""
+    profile_on: Annotated[Properties, _OrAuto()] = Field(default_factory=dict)
+    """values of axes that select the cells for the profiles, never scored; auto: chosen to cover"""
+    # Ids of the cells that were chosen for `profile_on: auto`: none until they are.  Not a key of
+    # the file.
+    cells: SkipJsonSchema[tuple[str, ...] | None] = Field(
+        default=None, validation_alias="(cells)", exclude_if=lambda value: value is None
+    )
     source: _Printable = Field("", validation_alias="from", **_UNSET)
     """a run whose profiles are taken, by its id or folder: then no cell of profile_on is run"""
     hardware: Axis[_Printable] = Field((), **_UNSET)
@@ -436,9 +464,23 @@ class Predict(_FileRecord):
     """blind: scored cells are measured after predictions were sealed; or mixed (default: blind)"""
 
     @property
+    def is_auto(self) -> bool:
+        """Whether the profiling cells are chosen so that they cover the grid."""
+        return self.cells is not None
+
+    @property
     def is_blind(self) -> bool:
         """Whether there are predictions to be sealed before the scored cells are measured."""
-        return self.order == "blind" and bool(self.models) and bool(self.profile_on or self.source)
+        has_profiles = self.is_auto or bool(self.profile_on or self.source)
+        return self.order == "blind" and bool(self.models) and has_profiles
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_auto(cls, contents: Any) -> Any:
+        """A file has `AUTO` in the place of the axes: no cell is chosen yet."""
+        if isinstance(contents, dict) and contents.get("profile_on") == AUTO:
+            return {**contents, "profile_on": {}, "(cells)": ()}
+        return contents
 
 
 class Nightly(_FileRecord):
@@ -472,8 +514,14 @@ class AskedQuestion(_FileRecord, Question):
         *_text("jobs|inputs", "is not a scope; write jobs or inputs", enum=["jobs", "inputs"]),
     ] = "jobs"
     """jobs: the answer is for these jobs; inputs: for inputs of their kind (default: jobs)"""
-    extrapolate: Flag = False
-    """true: only cells outside of what was profiled are its subject (default: false)"""
+    extrapolate: Annotated[
+        Extrapolate,
+        *_written(
+            _read_extrapolate,
+            {"anyOf": [{"enum": ["only", "in", "out"]}, {"type": "boolean"}]},
+        ),
+    ] = False
+    """extrapolated cells: only they count, in like others, or out (default: in; out with auto)"""
     anyway: Flag = False
     """true: measure although the design decides nothing; the answer is explored (default: false)"""
 
@@ -563,6 +611,21 @@ class Experiment(_FileRecord):
         node = self.cluster.node.model_copy(update={"gpus": gpus, "gpus_found": True})
         cluster = self.cluster.model_copy(update={"node": node})
         return self.model_copy(update={"cluster": cluster})
+
+    def with_cells(self, chosen: Collection[str]) -> Experiment:
+        """This experiment with the ids of the cells *chosen* for ``profile_on: auto``."""
+        predict = self.predict.model_copy(update={"cells": tuple(chosen)})
+        return self.model_copy(update={"predict": predict})
+
+    def asking(self, question: Question) -> Experiment:
+        """
+        This experiment with *question*, which leaves extrapolated cells out unless it says.
+
+        Where users name the profiling cells themselves, it has them in unless it says.
+        """
+        if self.predict.is_auto and "extrapolate" not in question.model_fields_set:
+            question = question.model_copy(update={"extrapolate": "out"})
+        return self.model_copy(update={"question": question})
 
     @property
     def title(self) -> str:

@@ -55,4 +55,4 @@ def read_question(
 def with_question(experiment: Experiment, question: Question) -> Experiment:
     """*experiment* with another *question*; its words stay where the new one has none."""
     title = question.title or question.as_words()
-    return experiment.model_copy(update={"question": question.model_copy(update={"title": title})})
+    return experiment.asking(question.model_copy(update={"title": title}))

@@ -255,6 +255,10 @@ def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
     yield f"Scored: {tally_text(trials)}."
     if cells.planned != ranking.cells:
         reasons = Counter(cells.left_out) + Counter(ranking.cells_left_out)
+        rows = results.scores(ranking.quantity, ranking.speed)
+        beside = {row.cell for row in rows if not results.asked.is_about(row.range)}
+        where = "extrapolated" if results.asked.extrapolate == "out" else "within what was profiled"
+        reasons += Counter({where: len(beside)})
         counted = f"{ranking.cells} of {count(cells.planned, 'planned cell')}"
         yield f"Compared: {counted}; {reasons_text(reasons)}."
 
@@ -399,12 +403,14 @@ def unmet_limits(results: ReportData) -> Iterator[str]:
 
 
 def cells_outside_the_profile(results: ReportData) -> Iterator[str]:
-    """How many scored cells lie outside the range of the profiling cells."""
+    """How many scored cells are extrapolated, and whether they count."""
     ranges = {score.cell: score.range for score in results.scores(results.answered, results.speed)}
     if outside := [*ranges.values()].count("outside"):
         cells = count(len(ranges), "cell")
         verb = by_number(outside, "lies", "lie")
-        yield f"{outside} of {cells} {verb} outside the range that was profiled."
+        is_left_out = results.asked.extrapolate == "out"
+        end = ": left out of verdicts and means." if is_left_out else "."
+        yield f"{outside} of {cells} {verb} outside the range that was profiled{end}"
 
 
 def processor_for_a_device(results: ReportData) -> Iterator[str]:

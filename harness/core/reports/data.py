@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
+from harness.base.records.question import Question
 from harness.base.records.score import Measurement, Metric, Score, ScoreBook, Speed, Summary
 from harness.base.records.tasks import Source, SourceComparison
 from harness.base.records.trace import JobTrace, TaskKind
@@ -160,6 +161,12 @@ class ReportData:
         """What the verdict is on: `job_s`, or `body_s` where the frame is most of the jobs."""
         ranking = self.score_book.ranking()
         return ranking.quantity if ranking else "job_s"
+
+    @property
+    def asked(self) -> Question:
+        """The question that was answered; where nothing was scored, that of the experiment."""
+        found = self.score_book.answer
+        return self.experiment.question if found is None else found.question
 
     @property
     def is_answered(self) -> bool:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from harness.base.documents.wording import count
 from harness.base.errors import HarnessError, SpecError
-from harness.base.records.ranges import range_of, ranges_of
-from harness.base.records.trial import Cell
+from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.experiment.cover import Covered, covered_by
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.store import Store
@@ -27,7 +28,9 @@ from harness.scoring.design import (
 )
 
 
-def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> Decision | None:
+def decision_of(
+    experiment: Experiment, cells: Sequence[ResolvedCell], store: Store
+) -> Decision | None:
     """What *experiment* with these *cells* can decide; `None` where it compares no models."""
     question = experiment.question
     models = experiment.predict.models
@@ -37,20 +40,20 @@ def decision_of(experiment: Experiment, cells: Iterable[Cell], store: Store) -> 
     units = {cell.id for cell in scored}
     noun = "cell"
     if question.scope == "inputs":
-        units = {f"{cell.workload.name} {cell.workload.input_bytes}" for cell in scored}
+        units = {f"{cell.spec.name} {cell.spec.input_bytes}" for cell in scored}
         noun = "input"
     pairs = pair_count(question, models)
     design = Design(len(units), noun, len(scored), max(1, experiment.repeat), pairs)
     return decide(design, earlier_spread(experiment, store) or TYPICAL, question)
 
 
-def require_choices(experiment: Experiment, cells: Iterable[Cell], source: str) -> None:
+def require_choices(experiment: Experiment, cells: Sequence[ResolvedCell], source: str) -> None:
     """`SpecError` where a choice is asked about, and no input leaves one."""
     tried = experiment.question.choice
     if not tried:
         return
     settings = Counter(
-        (cell.workload.name, cell.workload.input_bytes) for cell in asked_cells(experiment, cells)
+        (cell.spec.name, cell.spec.input_bytes) for cell in asked_cells(experiment, cells)
     )
     most = max(settings.values(), default=0)
     if most <= tried:
@@ -60,32 +63,68 @@ def require_choices(experiment: Experiment, cells: Iterable[Cell], source: str) 
         raise SpecError(what, where=source, fix=fix)
 
 
-def asked_cells(experiment: Experiment, cells: Iterable[Cell]) -> list[Cell]:
+def coverage(experiment: Experiment, cells: Iterable[ResolvedCell]) -> list[Covered]:
+    """
+    What the profiling cells of *experiment* cover of each workload of *cells* that is scored.
+
+    It is not known here where the profiles are another run's: there is nothing then.
+    """
+    profiling = set[str]()
+    asked = list[ResolvedCell]()
+    for cell in cells:
+        if cell.spec.name not in experiment.nightly.controls:
+            asked.append(cell)
+        if is_profiling(cell.cell, experiment.predict):
+            profiling.add(cell.id)
+    if experiment.predict.source or not profiling:
+        return []
+    return [*covered_by(asked, profiling)]
+
+
+def asked_cells(experiment: Experiment, cells: Sequence[ResolvedCell]) -> list[ResolvedCell]:
     """
     Those of *cells* that the question of *experiment* is about, as far as its file tells.
 
-    Who asks about extrapolation asks about what lies outside of the range of the profiling cells.
-    It is not known here where those are another run's: all cells count then.
+    Who asks about extrapolation asks about what lies outside of what the profiling cells cover, who
+    leaves it out about the rest.  Where those are another run's, all cells count.
     """
-    profiling = list[Cell]()
-    scored = list[Cell]()
-    for cell in cells:
-        if is_profiling(cell, experiment.predict):
-            profiling.append(cell)
-        elif cell.workload.name not in experiment.nightly.controls:
-            scored.append(cell)
-    if not experiment.question.extrapolate or not profiling:
+    controls = experiment.nightly.controls
+    scored = [
+        cell
+        for cell in cells
+        if cell.spec.name not in controls and not is_profiling(cell.cell, experiment.predict)
+    ]
+    found = coverage(experiment, cells)
+    if not found:
         return scored
-    by_workload = defaultdict[str, list[Cell]](list)
-    for cell in profiling:
-        by_workload[cell.workload.name].append(cell)
-    profiled = {name: ranges_of(row) for name, row in by_workload.items()}
-    outside = list[Cell]()
-    for cell in scored:
-        ranges = profiled.get(cell.workload.name)
-        if ranges is None or range_of(cell, ranges) == "outside":
-            outside.append(cell)
-    return outside
+    outside = {*chain.from_iterable(covered.lacking for covered in found)}
+    question = experiment.question
+    return [
+        cell for cell in scored if question.is_about("outside" if cell.id in outside else "inside")
+    ]
+
+
+def require_asked(experiment: Experiment, cells: Sequence[ResolvedCell], source: str) -> None:
+    """`SpecError` where the question is about no cell: all, or none, are extrapolated."""
+    found = coverage(experiment, cells)
+    if not found or asked_cells(experiment, cells):
+        return
+    if experiment.question.extrapolate == "out":
+        what = f"the profile covers no regime that is asked: {uncovered_text(found)}"
+        fix = "profile_on: auto chooses cells that do; or ask with extrapolate: in"
+        raise SpecError(what, where=source, fix=fix)
+    what = "the question is about cells outside of what is profiled, and there is none"
+    raise SpecError(what, where=source, fix="leave out extrapolate, or give an axis more values")
+
+
+def uncovered_text(found: Iterable[Covered]) -> str:
+    """Say of each workload which regimes and ranges of its scored cells no profiling cell has."""
+    return "; ".join(
+        f"{len(covered.lacking)} of {count(len(covered.scored), 'scored cell')} of"
+        f" {covered.workload} are extrapolated, for want of {covered.lacks}"
+        for covered in found
+        if covered.lacking
+    )
 
 
 def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:
@@ -95,6 +134,35 @@ def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:
             if run.is_scored and (spread := spread_of(run.read_scores(), f"run {run.id}")):
                 return spread
     return None
+
+
+def profiling_document(
+    found: Iterable[Covered], trials: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """What `harness plan --json` says of the profiling cells among its *trials*."""
+    labels = {trial["cell_id"]: trial["label"] for trial in trials}
+    profiling_s = 0.0
+    total_s = 0.0
+    for trial in trials:
+        seconds = trial["estimate_s"] + trial["before_s"]
+        total_s += seconds
+        profiling_s += seconds * trial["profiling"]
+    return {
+        "share": profiling_s / total_s if total_s else 0.0,
+        "workloads": [
+            {
+                "workload": covered.workload,
+                "cells": [labels[cell_id] for cell_id in covered.profiling],
+                "covers": covered.regimes,
+                "scored": len(covered.scored),
+                "extrapolated": {
+                    labels[cell_id]: names for cell_id, names in covered.lacking.items()
+                },
+                "lacks": covered.lacks,
+            }
+            for covered in found
+        ],
+    }
 
 
 def decision_document(found: Decision) -> dict[str, Any]:
@@ -120,11 +188,6 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     question = experiment.question
     if found is None:
         return
-    if question.extrapolate and not found.design.cells:
-        what = "the question is about cells outside of what is profiled, and there is none"
-        raise SpecError(
-            what, where=source, fix="leave out extrapolate, or give an axis more values"
-        )
     if not question.is_about_pairs or question.anyway or found.tells_perfection:
         return
     needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"

@@ -14,6 +14,7 @@ from statistics import linear_regression, mean, median, median_low
 
 from harness.base.records.trial import Cell, TrialRecord
 from harness.clusters.workloads.resolved import ResolvedCell
+from harness.core.experiment.cover import Times
 
 # The rule while nothing was measured: seen on two cores, within a factor of two.
 CLUSTER_START_S = 15.0
@@ -132,6 +133,14 @@ class Estimator:
             ]
             return job_count * median(shares) * by_rule_s
         return job_count * by_rule_s
+
+
+def times_by_rule(cells: Sequence[ResolvedCell], warmup: int) -> Times:
+    """Times of *cells* by the rule, the same on every machine, whatever was measured there."""
+    rule = Estimator([])
+    trial_s = {cell.id: rule.seconds(cell) for cell in cells}
+    generation_s = {cell.id: rule.seconds(cell, is_generation=True) for cell in cells}
+    return Times(trial_s, generation_s, CLUSTER_START_S + warmup * mean(trial_s.values()))
 
 
 def input_of(cell: Cell) -> str:

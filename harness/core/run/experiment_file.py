@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +18,12 @@ from harness.clusters.adjust import unsupported_limits
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.own_code import OwnCode, read_own
 from harness.core.evaluate.resolved import resolve_cells
-from harness.core.experiment.file import concealed_text, read_experiment
+from harness.core.experiment.cover import choose_cells
+from harness.core.experiment.file import concealed_text, places, read_experiment
 from harness.core.experiment.grid import expand
 from harness.core.experiment.model import Experiment
 from harness.core.run import Console
+from harness.core.run.estimate import times_by_rule
 from harness.core.run.plan import refuse_cells, refuse_inputs
 from harness.core.run.preflight import known_names
 from harness.core.run.secrets import user_secrets
@@ -44,9 +46,12 @@ class ExperimentFile:
         """The experiment, with the tracing that its provider gives; `SpecError` has all errors."""
         names = replace(known_names(self._read_own), note=self._note)
         experiment = read_experiment(self.text, self.source, self.overrides, known=names)
-        cells = resolve_cells(expand(experiment)).values()
+        cells = [*resolve_cells(expand(experiment)).values()]
         refuse_cells(cells, cluster_refusals, self.source, self.text)
         refuse_inputs(cells, self.source, self.text)
+        if experiment.predict.is_auto:
+            experiment = self._with_profiling_cells(experiment, cells)
+        experiment = experiment.asking(experiment.question)
         mode = experiment.tracing.mode
         provider = experiment.cluster.provider
         if mode in PROVIDERS[provider].traces:
@@ -62,6 +67,17 @@ class ExperimentFile:
     def cells(self) -> Mapping[str, ResolvedCell]:
         """All cells of the experiment, by id."""
         return resolve_cells(expand(self.experiment))
+
+    def _with_profiling_cells(
+        self, experiment: Experiment, cells: Sequence[ResolvedCell]
+    ) -> Experiment:
+        """*experiment* with those of its *cells* that ``profile_on: auto`` chooses."""
+        try:
+            chosen = choose_cells(experiment, cells, times_by_rule(cells, experiment.warmup))
+        except SpecError as error:
+            place = places(self.text, self.source).get("profile_on", self.source)
+            raise SpecError(error.what, where=place, fix=error.fix) from error
+        return experiment.with_cells(chosen)
 
     def concealed(self) -> str:
         """Text of the file with digests in the place of secrets."""

@@ -38,6 +38,7 @@ from harness.core.experiment.file import KnownNames, Own
 from harness.core.experiment.grid import is_profiling
 from harness.core.experiment.model import Experiment
 from harness.core.run import Console
+from harness.core.run.decides import coverage, uncovered_text
 from harness.core.run.secrets import user_secrets
 from harness.models import EARLIER_NAMES, MODELS
 from harness.scoring.claims import models_by_paper
@@ -202,6 +203,7 @@ class Preflight:
             *self._unknown_properties(),
             *self.overridden_properties(),
             *self._indecisive_design(),
+            *self._uncovered_cells(),
             *self._scarce_resources(),
             *self._tiny_inputs(),
             *self._own_models(),
@@ -219,6 +221,17 @@ class Preflight:
             verb = by_number(scored, "is", "are")
             too_few = f"{of_cells} {verb} scored, below {FEWEST_CELLS} there is no interval"
             yield f"{too_few}: give an axis more values"
+
+    def _uncovered_cells(self) -> Iterator[str]:
+        """A profile of which no scored cell has anything."""
+        if not self.experiment.predict.models:
+            return
+        found = coverage(self.experiment, self.cells)
+        if useless := [covered for covered in found if covered.is_of_no_use]:
+            yield (
+                f"the profile covers no regime that is asked: {uncovered_text(useless)}"
+                " (at: predict.profile_on; fix: profile_on: auto)"
+            )
 
     def _scarce_resources(self) -> Iterator[str]:
         """Cores, memory or GPUs of which clusters may take more than this machine has."""

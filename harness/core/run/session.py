@@ -33,8 +33,11 @@ from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
 from harness.core.run.asking import is_lent_alike, lent_profiles
 from harness.core.run.decides import (
+    coverage,
     decision_document,
     decision_of,
+    profiling_document,
+    require_asked,
     require_choices,
     require_decisive,
 )
@@ -54,7 +57,11 @@ from harness.scoring.design import Decision
 _MOST_RUNS = 20  # of which times are read for an estimate
 _MOST_DIFFERENCES = 3  # between two experiments, in an error
 # Keys of `predict`, as users write them, by their fields.
-_ASKED = {name: name for name in ("models", "code", "profile_on", "hardware")} | {"source": "from"}
+_ASKED = {
+    **{name: name for name in ("models", "code", "profile_on", "hardware")},
+    "cells": "profile_on",
+    "source": "from",
+}
 
 MoreTrials = Callable[[Run], list[Trial]]
 # Profiles by workload of a run, for cells on the machine of the second of two files of costs.
@@ -162,21 +169,29 @@ class Session:
         """
         if self.experiment.question.moved_since:
             Store(self.results_dir).find(self.experiment.question.moved_since)
-        cells = expand(self.experiment)
+        cells = [*self.file.cells.values()]
         require_choices(self.experiment, cells, self.source)
         return decision_of(self.experiment, cells, Store(self.results_dir))
 
     def plan(self) -> dict[str, Any]:
         """All trials, what the newest run has of them, and what they decide; starts nothing."""
         found = self.decision()
-        if found is None:
-            return self._plan()
         try:
-            require_decisive(self.experiment, found, self.source)
+            self._require_decisive(found)
         except SpecError as error:
             why = error.what.partition(": ")[0]
             self.console.say(f"warning: harness run refuses this: {why} (fix: {error.fix})")
-        return {**self._plan(), "decides": decision_document(found)}
+        document = self._plan()
+        if covered := coverage(self.experiment, self.file.cells.values()):
+            document["profiling"] = profiling_document(covered, document["trials"])
+        if found is not None:
+            document["decides"] = decision_document(found)
+        return document
+
+    def _require_decisive(self, found: Decision | None) -> None:
+        """`SpecError` where the question is about no cell, or where nothing can be decided."""
+        require_asked(self.experiment, [*self.file.cells.values()], self.source)
+        require_decisive(self.experiment, found, self.source)
 
     def _plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them."""
@@ -263,7 +278,7 @@ class Session:
         there is none: of itself those that a verdict takes; *more_here* on the cluster that has
         just run the last one.
         """
-        require_decisive(self.experiment, self.decision(), self.source)
+        self._require_decisive(self.decision())
         self.preflight.require()
         self.preflight.look()
         self.preflight.warn()
@@ -413,7 +428,8 @@ class Session:
             for field, name in _ASKED.items()
             if getattr(asked, field) != getattr(wanted, field)
         ]
-        what = f"run {run.id} was asked with other {' and '.join(names)} than the file's"
+        other_names = " and ".join(dict.fromkeys(names))
+        what = f"run {run.id} was asked with other {other_names} than the file's"
         words = ["harness", "predict", self.source]
         for override in self.overrides:
             words += ["--set", override]

@@ -18,7 +18,7 @@ from harness.base.records.profile import (
     SpeedCorrection,
     Statistic,
 )
-from harness.base.records.ranges import ranges_of
+from harness.base.records.ranges import axis_numbers, ranges_of
 from harness.base.stats.spread import standard_deviation
 from harness.observe.profiling.costs import fit_costs
 from harness.observe.profiling.dataflow import (
@@ -111,7 +111,7 @@ def fit_profile(
         frame=frame,
         groups=groups,
         fit=diagnostics,
-        ranges=ranges_of(job.trial.cell for job in succeeded),
+        ranges=ranges_of(axis_numbers(job.trial.cell, job.job_input) for job in succeeded),
         speed=speed,
         trials=tuple(dict.fromkeys(job.trial.id for job in succeeded)),
         jobs=jobs,

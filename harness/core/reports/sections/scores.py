@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -18,7 +18,8 @@ from harness.base.documents.wording import (
     seconds,
     share_with_interval,
 )
-from harness.base.records.score import Metric, MetricValue, Ranking, Speed, Summary
+from harness.base.records.question import Extrapolate
+from harness.base.records.score import Metric, MetricValue, Ranking, Score, Speed, Summary
 from harness.core.reports.answer import ANSWERED, error_noise, first_pairs, interval_name
 from harness.core.reports.data import ReportData
 from harness.scoring.comparisons import UNLEARNT
@@ -34,6 +35,12 @@ _TIMES_NOTE = (
     " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
     " of it, ernest and scaling learn whole jobs."
 )
+# What extrapolated cells are to the question.
+_EXTRAPOLATED: dict[Extrapolate, str] = {
+    "out": "These cells are in no verdict, and in no mean error but this one.",
+    True: "The question is about them alone.",
+    False: "They count like the others.",
+}
 # What a pair with the model of the smallest error says of the other one.
 _VERDICTS = {"nearer": "farther", "equal": "equal", "undecided": "undecided"}
 
@@ -46,6 +53,7 @@ def section(results: ReportData) -> Section:
         title="Scores",
         blocks=[
             score_table(results),
+            *extrapolated_tables(results),
             *(score_table(results, further=speed) for speed in results.speeds()),
         ],
         missing="No prediction has been scored.",
@@ -138,6 +146,44 @@ def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
         if any(len(measurement.jobs_s) > 1 for measurement in results.measurements):
             notes.append(_SUM_NOTE)
     return replace(shown, note=" ".join(notes))
+
+
+def extrapolated_tables(results: ReportData) -> Iterator[Table]:
+    """The cells outside of what was profiled, in a row of their own for each model, if any are."""
+    rows = results.scores(results.answered, results.speed)
+    outside = {row.cell for row in rows if row.range == "outside"}
+    if not outside:
+        return
+    table_rows = []
+    for model, is_extrapolated in product(results.scored_models, (False, True)):
+        chosen = [
+            row for row in rows if row.model == model and (row.cell in outside) == is_extrapolated
+        ]
+        if chosen:
+            name = "extrapolated" if is_extrapolated else "within the profile"
+            worst = percent(max(row.relative_error for row in chosen))
+            mean_error = mean_error_text(results, chosen)
+            table_rows.append((model, name, str(len(chosen)), mean_error, worst))
+    shown = table(
+        f"Errors of the {ANSWERED[results.answered]} of extrapolated cells, and of the others",
+        ("Model", "Cells", "Number", "Mean error", "Worst"),
+        "llrrr",
+        table_rows,
+    )
+    note = (
+        "A cell is extrapolated where no profiling cell of its workload has one of its regimes, or"
+        f" where it lies outside of their ranges. {_EXTRAPOLATED[results.asked.extrapolate]}"
+    )
+    yield replace(shown, note=note)
+
+
+def mean_error_text(results: ReportData, chosen: Sequence[Score]) -> str:
+    """The mean relative error of the scores *chosen*, with its interval, or the range of few."""
+    mean = results.metrics["mape"].compute(chosen)
+    if mean is None:
+        return UNKNOWN
+    label = "range " if interval_name(len(chosen)) == "range" else ""
+    return share_with_interval(mean.value, mean.low, mean.high, label)
 
 
 def score_columns(results: ReportData, further: Speed | None) -> list[tuple[str, Speed]]:
