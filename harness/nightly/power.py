@@ -14,13 +14,12 @@ import numpy as np
 from harness.base.errors import DataError
 from harness.nightly.alarms import Judge, Table, tables
 from harness.nightly.records import PROBE, Entry, Point
-from harness.nightly.shifts import FALSE_ALARMS, FEWEST_NIGHTS, HORIZON, Numbers, clip_of, scan
+from harness.nightly.shifts import FALSE_ALARMS, FEWEST_NIGHTS, Numbers, clip_of, scan
 
 _WITHIN = (3, 10, 30)  # nights
 _SURE = 0.8
 _SIZES = np.arange(0.5, 8.1, 0.25)  # of shifts, in standard deviations of a night
 _TRIED = 200  # series of each size
-_YEAR = 365
 _MEDIAN_SQUARE = 0.4549  # of a normal deviate
 _LEVELS = ("what", "repeats", "repeat, %", "start, %", "night, %")
 
@@ -52,12 +51,11 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         if factor.kind in ("all", "workload"):
             cells = len(factor.members)
             helps[f"{factor.name}: a cell more"] = f"up to {_gain(cells / (cells + 1), 1.0)}"
-    rate = FALSE_ALARMS * _YEAR / HORIZON
     return {
         "variance": variance,
         "shifts": shifts,
         "helps": [{"what": what, "spread of a night, %": gain} for what, gain in helps.items()],
-        "false_alarms": f"{rate:.2f} false alarms a year, as simulated",
+        "false_alarms": f"{FALSE_ALARMS:g} false alarms a year, as simulated",
         "notes": table.notes,
     }
 
@@ -119,7 +117,7 @@ def smallest(nights: int, clip: float, threshold: float) -> tuple[float | None, 
     is_raised = np.zeros(wide.shape[1], bool)
     answers = list[float | None]()
     for night in range(nights + 1, len(wide) + 1):
-        is_raised |= scan(wide[:night], clips)[1].max(axis=0) > threshold
+        is_raised |= scan(wide[:night], clips).scores.max(axis=0) > threshold
         if night - nights in _WITHIN:
             enough = is_raised.reshape(len(_SIZES), _TRIED).mean(axis=1) >= _SURE
             answers.append(float(_SIZES[enough.argmax()]) if enough.any() else None)
