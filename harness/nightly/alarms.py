@@ -238,7 +238,8 @@ class Judge:
         self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
         self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
         self.kinds = np.asarray([factor.kind for factor in self.factors])
-        self.thresholds = thresholds(self.kinds, shifts.FALSE_ALARMS * table.share)
+        rate = shifts.FALSE_ALARMS * min(table.share, len(self.factors) / shifts.FACTORS)
+        self.thresholds = thresholds(self.kinds, rate)
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
         """All alarms, in the order in which they were raised; of all nights, or but the *last*."""

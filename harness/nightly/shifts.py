@@ -28,8 +28,10 @@ SHORTEST = 3
 FEWEST_BEFORE = 5  # nights before a stretch
 FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 MOST_NIGHTS = 365  # that a test looks back
-YEAR = 365
-FALSE_ALARMS = 0.5  # a year, of all series together, where nights are normal and nothing moves
+# Alarms a year of so many series and more where nights are normal and nothing moves; fewer series
+# have fewer.
+FALSE_ALARMS = 0.5
+FACTORS = 50
 # Bounds of a value in standard deviations: of a night before the last three, and, as chances of a
 # normal deviate beyond which Student's t may go as far as few nights let it, of the last three.
 _CLIP_BEFORE = 2.5
@@ -53,16 +55,13 @@ _FOR_FAR = 8.0
 _PRIOR_FAR = 20.0
 _MOST_FOR_FAR = 0.8
 _FOR_FIRM = 0.7
-# A wider spread is asked of stretches of so many nights, and must show more: distances from the
-# median are no normal deviates.
-_SHORTEST_SPREAD = 6
-_FOR_SPREAD = 0.5
+_SHORTEST_SPREAD = 6  # nights of a wider spread
 _TINY = 1e-24
 _OF_QUARTILES = 1.349
 _AT_TWO_AND_A_HALF = 0.98  # spreads of a normal distribution
 # How often a quiet series exceeds a score, times a year, and the scores: simulated by these tests
 # (bench/bench_nightly.py --calibrate); the last one goes on as a line.
-_EXCEEDED = ((1.0, 2.0), (0.1, 2.7), (0.01, 3.5), (0.001, 4.1), (1e-8, 6.0))
+_EXCEEDED = ((1.0, 2.15), (0.3, 2.60), (0.1, 2.97), (0.03, 3.33), (0.01, 3.62), (0.003, 3.95), (0.001, 4.25), (1e-8, 7.0))
 
 
 class Scan(NamedTuple):
@@ -132,7 +131,7 @@ def scan_spread(values: Numbers, clip: Numbers) -> Scan:
     _, middle, _ = _quartiles(known)
     result = scan(np.abs(known - middle), clip)
     is_tested = (LAGS[:, None] >= _SHORTEST_SPREAD) & (result.deviates > 0)
-    scores = np.where(is_tested, result.scores - _FOR_SPREAD, -np.inf)
+    scores = np.where(is_tested, result.scores, -np.inf)
     return Scan(result.deviates, scores)
 
 
