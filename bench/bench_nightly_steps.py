@@ -11,9 +11,9 @@ Each column has a spread of its own, 2 to 15 %; *noise* is what its nights are d
 - *wider*: from night 31 to 90 the nights of one column lie twice as far apart: what its first alarm
   says, of a spread or of a shift.
 
-    bench_nightly_steps.py [--years 4] [--series 200]       the table: minutes on one core
+    bench_nightly_steps.py [--years 4] [--series 100]       the table: minutes on one core
     bench_nightly_steps.py --control                        a control that takes 25 % longer
-    bench_nightly_steps.py --calibrate [--years 160]        chances and scores of `shifts`
+    bench_nightly_steps.py --calibrate [--years 150]        chances and scores of `shifts`
 """
 
 import argparse
@@ -27,9 +27,9 @@ import numpy as np
 from bench_nightly import wilson
 
 from harness.nightly import shifts
-from harness.nightly.alarms import SPREAD, Judge
+from harness.nightly.alarms import Judge
 from harness.nightly.columns import csv_table
-from harness.nightly.records import Alarm
+from harness.nightly.records import SPREAD, Alarm
 
 COLUMNS = 50
 YEAR = 365
@@ -89,7 +89,8 @@ NOISES: dict[str, Noise] = {
 def judged(deviates: np.ndarray, random: np.random.Generator, spread: float = 0.0) -> list[Alarm]:
     """Alarms of columns of *deviates*, (night, column), each with a *spread* drawn for it."""
     count = deviates.shape[1]
-    spreads = np.full(count, spread) if spread else np.exp(random.uniform(*np.log((0.02, 0.15)), count))
+    drawn = np.exp(random.uniform(math.log(0.02), math.log(0.15), count))
+    spreads = np.full(count, spread) if spread else drawn
     names = [f"c{place}" for place in range(count)]
     return Judge(csv_table(names, 100 * np.exp(spreads * deviates))).judge()
 
@@ -144,7 +145,7 @@ def rows(years: int, count: int) -> Iterator[Sequence[str]]:
             wilson(steps_seen(noise, 20, count), count),
             wilson(steps_seen(noise, 10, count, columns=1), count),
         ]
-        wider = max(count // 4, 1)
+        wider = max(count // 2, 1)
         spreads, others = (wilson(hits, wider) for hits in first_of_wider(noise, wider))
         yield name, f"{false:.2g}", *shares, spreads, others
 
@@ -194,13 +195,13 @@ def calibrate(years: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="steps and spreads that alarms of nights see")
     parser.add_argument("--years", type=int)
-    parser.add_argument("--series", type=int, default=200)
+    parser.add_argument("--series", type=int, default=100)
     parser.add_argument("--control", action="store_true")
     parser.add_argument("--calibrate", action="store_true")
     options = parser.parse_args()
     began = time.perf_counter()
     if options.calibrate:
-        calibrate(options.years or 160)
+        calibrate(options.years or 150)
     elif options.control:
         control()
     else:

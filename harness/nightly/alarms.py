@@ -24,7 +24,16 @@ import numpy as np
 from harness.base.records.trial import digest
 from harness.nightly import shifts
 from harness.nightly.nights import INPUT_OF, levels
-from harness.nightly.records import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
+from harness.nightly.records import (
+    PROBE,
+    SPREAD,
+    Acceptance,
+    Alarm,
+    AlarmState,
+    Entry,
+    Night,
+    Point,
+)
 from harness.nightly.shifts import Flags, Numbers
 
 MOVED = 2.6  # normal deviates beyond which a factor has moved with the one of an alarm
@@ -32,7 +41,6 @@ _SAME = 2.2  # and below which it stayed, or went back
 _NEAR = 3  # nights by which two estimates of one change may lie apart
 _SUSPECTED = 0.8  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
-SPREAD = "spread"  # the cause of an alarm about how far nights lie apart, and not about a level
 # Of factors, common ones first.
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
 
@@ -239,7 +247,7 @@ class Judge:
         self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
         self.kinds = np.asarray([factor.kind for factor in self.factors])
         rate = shifts.FALSE_ALARMS * min(table.share, len(self.factors) / shifts.FACTORS)
-        self.thresholds = thresholds(self.kinds, rate)
+        self.thresholds = thresholds([factor.kind for factor in self.factors], rate)
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
         """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
@@ -291,7 +299,7 @@ class Judge:
         self.values[:night, places] = np.nan
 
     def _raise_shift(self, night: int) -> bool:
-        """Raise the largest shift that ends with *night*, or wider spread; whether there was one."""
+        """Raise the largest shift that ends with *night*, or a wider spread; whether any was."""
         values = self.values[: night + 1]
         weights = self.weights[: night + 1]
         deviates_by_lag, scores = shifts.scan(values, self.clips, self.firm[: night + 1], weights)
@@ -328,7 +336,7 @@ class Judge:
 
     def _raise_spread(self, night: int) -> bool:
         """Raise the spread that is wider by most since some nights before *night*, if any is."""
-        _, scores = shifts.scan_spread(self.values[: night + 1], self.clips)
+        _, scores = shifts.scan_spread(self.values[: night + 1])
         excess = scores - self.thresholds
         row, largest = np.unravel_index(excess.argmax(), excess.shape)
         if not excess[row, largest] > 0:
@@ -341,7 +349,7 @@ class Judge:
         values = self.values[: night + 1]
         since = night + 1 - lag
         row = int(np.flatnonzero(lag == shifts.LAGS)[0])
-        deviates = np.nan_to_num(shifts.scan_spread(values, self.clips).deviates[row])
+        deviates = np.nan_to_num(shifts.scan_spread(values).deviates[row])
         has_moved = deviates > MOVED
         has_moved[largest] = True
         chosen = int(has_moved.argmax())  # the highest of those that are wider
@@ -371,7 +379,9 @@ class Judge:
         if not is_shared[largest]:
             strongest = int(np.where(is_shared, np.abs(np.nan_to_num(deviates)), 0.0).argmax())
         clips = np.full_like(self.clips, self.clips[strongest])
-        remainders, _ = shifts.scan(values[:, [strongest]] - values, clips, None, self.weights[: len(values)])
+        remainders, _ = shifts.scan(
+            values[:, [strongest]] - values, clips, None, self.weights[: len(values)]
+        )
         has_moved_alike = deviates * np.sign(deviates[strongest]) > MOVED
         explains = is_shared & has_moved_alike & ~(np.abs(remainders[row]) > MOVED)
         explains[strongest] = True
@@ -498,10 +508,21 @@ def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     for table in series_tables:
         alarms += Judge(table).judge()
         notes += table.notes
-        if len(table.numbers) < shifts.FEWEST_NIGHTS:
-            what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest"
-            notes.append(f"{what}, and series {table.nights[0].series.id} has {len(table.numbers)}")
+        if not any(point.kind == "control" and point.workload for point in table.points):
+            what = f"series {table.nights[0].series.id} has no control"
+            fix = "name workloads in nightly.controls of the experiment file"
+            notes.append(f"{what}, so that no change is the cluster's: {fix}")
+        notes += few_nights(table, f"series {table.nights[0].series.id}")
     return _accepted(sorted(alarms, key=lambda alarm: alarm.raised), entries), notes
+
+
+def few_nights(table: Table, name: str) -> list[str]:
+    """That a *table* with this *name* has too few nights for any shift, where it has."""
+    count = len(table.numbers)
+    if count >= shifts.FEWEST_NIGHTS:
+        return []
+    what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest, and {name} has {count}"
+    return [f"{what}: measure more, nothing is said until then"]
 
 
 def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:

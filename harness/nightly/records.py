@@ -13,7 +13,9 @@ PointKind = Literal["measured", "control", "cost", "residual"]
 PROBE = "processor"
 # Of the cluster, what a workload shows that no model is asked about; the speed probe the machine's.
 _RESOURCES = {"dfsio": "disk", "shuffle": "network", "sleep": "framework"}
-OF_DISTURBED = 0.25
+# The cause of an alarm about how far nights lie apart, and not about a level.
+SPREAD = "spread"
+OF_DISTURBED = 0.25  # of a repeat
 AlarmState = Literal["open", "confirmed", "accepted", "gone"]
 
 
@@ -100,9 +102,10 @@ class Alarm(Record):
     A change since the night *since* that was raised in the night *raised*, counted from 1.
 
     *cause* is `machine`, `cluster: RESOURCE`, `profile`, `model`, `input`, `code: NAME`, `spread`,
-    or `unknown`.  *series* names what moved, *cells* where; *change* is relative, *low* to *high* its
-    95 % interval (`None`: not known); of a `spread` it is that of the spread of nights.  *suspects* are facts that changed between the last night
-    before and the first night of the change.
+    or `unknown`.  *series* names what moved, *cells* where; *change* is relative, *low* to *high*
+    its 95 % interval (`None`: not known); of a `spread` it is that of the spread of nights.
+    *suspects* are facts that changed between the last night before and the first night of the
+    change.
     """
 
     id: str

@@ -30,7 +30,7 @@ FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 MOST_NIGHTS = 365  # that a test looks back
 # Alarms a year of so many series and more where nights are normal and nothing moves; fewer series
 # have fewer.
-FALSE_ALARMS = 0.5
+FALSE_ALARMS = 0.4
 FACTORS = 50
 # Bounds of a value in standard deviations: of a night before the last three, and, as chances of a
 # normal deviate beyond which Student's t may go as far as few nights let it, of the last three.
@@ -55,13 +55,26 @@ _FOR_FAR = 8.0
 _PRIOR_FAR = 20.0
 _MOST_FOR_FAR = 0.8
 _FOR_FIRM = 0.7
-_SHORTEST_SPREAD = 6  # nights of a wider spread
+# A wider spread is asked of stretches of so many nights, with so many before, and shows more beyond
+# the threshold with each doubling of the nights.  The kurtosis is that of cut normal nights.
+_SHORTEST_SPREAD = 8
+_FEWEST_BEFORE_SPREAD = 10
+_FOR_SPREAD = 0.2
+_KURTOSIS = 2.6
 _TINY = 1e-24
 _OF_QUARTILES = 1.349
 _AT_TWO_AND_A_HALF = 0.98  # spreads of a normal distribution
 # How often a quiet series exceeds a score, times a year, and the scores: simulated by these tests
-# (bench/bench_nightly.py --calibrate); the last one goes on as a line.
-_EXCEEDED = ((1.0, 2.15), (0.3, 2.60), (0.1, 2.97), (0.03, 3.33), (0.01, 3.62), (0.003, 3.95), (0.001, 4.25), (1e-8, 7.0))
+# (bench/bench_nightly_steps.py --calibrate); the last one goes on as a line.
+_EXCEEDED = (
+    (1.0, 2.14),
+    (0.3, 2.59),
+    (0.1, 2.94),
+    (0.03, 3.30),
+    (0.01, 3.63),
+    (0.003, 3.87),
+    (1e-8, 6.40),
+)
 
 
 class Scan(NamedTuple):
@@ -120,19 +133,44 @@ def scan(
     return result
 
 
-def scan_spread(values: Numbers, clip: Numbers) -> Scan:
+def scan_spread(values: Numbers) -> Scan:
     """
-    Test whether nights of the stretches that end with the last one lie farther from their median.
+    Test whether nights of the stretches that end with the last one lie farther apart than before.
 
-    A wider spread is a shift of these distances; scores are of wider ones alone (Brown and
-    Forsythe 1974).
+    By the logarithm of the ratio of mean squares about the median, whose error the fourth moment
+    and the autocorrelation of nights say.  Scores are of wider stretches alone.
     """
-    known = values[-MOST_NIGHTS:]
-    _, middle, _ = _quartiles(known)
-    result = scan(np.abs(known - middle), clip)
-    is_tested = (LAGS[:, None] >= _SHORTEST_SPREAD) & (result.deviates > 0)
-    scores = np.where(is_tested, result.scores, -np.inf)
-    return Scan(result.deviates, scores)
+    values = values[-MOST_NIGHTS:]
+    shape = len(LAGS), values.shape[1]
+    result = Scan(np.full(shape, np.nan), np.full(shape, -np.inf))
+    rows = np.flatnonzero(
+        (LAGS >= _SHORTEST_SPREAD) & (len(values) >= LAGS + _FEWEST_BEFORE_SPREAD)
+    )
+    if not len(rows):
+        return result
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distances = np.clip(standardised(values), -_CLIP_BEFORE, _CLIP_BEFORE)
+        is_known = ~np.isnan(distances)
+        squares = np.where(is_known, distances, 0.0) ** 2
+        moments = np.stack([is_known, squares, squares**2])
+        of_since = np.cumsum(moments[:, ::-1], axis=1)[:, LAGS[rows] - 1]
+        since, squares_since, _ = of_since
+        before, squares_before, fourth_before = moments.sum(axis=1)[:, None] - of_since
+        variance = squares_before / before
+        kurtosis = fourth_before / before / variance**2
+        kurtosis = (kurtosis * before + _KURTOSIS * _PRIOR_FAR) / (before + _PRIOR_FAR)
+        both = is_known[1:] & is_known[:-1]
+        products = np.where(both, distances[1:] * distances[:-1], 0.0).sum(axis=0)
+        phi = np.clip(products / squares.sum(axis=0), 0.0, _MOST)
+        inflation = (1 + phi**2) / (1 - phi**2)
+        error = np.sqrt((kurtosis - 1) * (1 / before + 1 / since) * inflation)
+        deviates = np.log(squares_since / since / variance) / error
+        demand = _FOR_SPREAD * (1 + np.log2((before + since) / _NIGHTS_FREE))
+        is_tested = is_known[-1] & (before >= _FEWEST_BEFORE_SPREAD) & np.isfinite(deviates)
+        may_raise = is_tested & (2 * since >= LAGS[rows, None])
+    result.deviates[rows] = np.where(is_tested, deviates, np.nan)
+    result.scores[rows] = np.where(may_raise, deviates - demand, -np.inf)
+    return result
 
 
 def wider_since(column: Numbers, lag: int) -> int:
@@ -240,19 +278,19 @@ class _Sums(NamedTuple):
     single_square: Numbers
 
     @property
-    def count(self) -> Numbers:
+    def weight(self) -> Numbers:
         """Weights of all nights."""
         return self.linked + self.single
 
     @property
     def mean(self) -> Numbers:
         """Of all nights."""
-        return (self.value + self.single_value) / self.count
+        return (self.value + self.single_value) / self.weight
 
     @property
     def squares_within(self) -> Numbers:
         """Squared distances from the mean."""
-        return self.square + self.single_square - self.count * self.mean**2
+        return self.square + self.single_square - self.weight * self.mean**2
 
 
 def _step(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Step:
@@ -331,11 +369,15 @@ def _autocorrelation(sides: Sequence[tuple[_Sums, _Sums]], known: Numbers) -> Nu
     # The bias of both means is taken off.
     ratio = products / np.maximum(squares, _TINY)
     phi = np.nan_to_num((known * ratio + 2) / np.maximum(known - 6, 2))
-    common_nights = known * np.minimum((known > 0).sum(), np.maximum(known - 1, 1))
-    common = phi.mean(axis=1, keepdims=True) * common_nights / (common_nights + _PRIOR_NIGHTS)
+    # Of few nights of one factor hardly anything follows.
+    counted = np.maximum(known - FEWEST_NIGHTS + 1, 0)
+    common = (phi * counted).sum(axis=1, keepdims=True) / max(counted.sum(), 1)
+    common_nights = known * np.minimum((counted > 0).sum(), np.maximum(known - 1, 1))
+    common = common * common_nights / (common_nights + _PRIOR_NIGHTS)
     drawn = (phi * known + common * _PRIOR_NIGHTS) / (known + _PRIOR_NIGHTS)
     cautious = drawn + _CAUTION / np.sqrt(known + _PRIOR_NIGHTS)
-    return np.clip(cautious, 0.0, _MOST)
+    bounded: Numbers = np.clip(cautious, 0.0, _MOST)
+    return bounded
 
 
 def _normal(student: Numbers, freedom: Numbers) -> Numbers:
@@ -373,12 +415,11 @@ def standardised(values: Numbers) -> Numbers:
     inner = np.clip((reference - middle) / unit, -2.5, 2.5)
     deviations = inner - np.nansum(inner, axis=0) / count
     spread = np.sqrt(np.nansum(deviations**2, axis=0) / (count - 1)) / _AT_TWO_AND_A_HALF
-    return (values - middle) / (unit * spread)
+    distances: Numbers = (values - middle) / (unit * spread)
+    return distances
 
 
-def _bounded(
-    distances: Numbers, clip: Numbers, is_firm: Flags, recent: int = SHORTEST
-) -> Numbers:
+def _bounded(distances: Numbers, clip: Numbers, is_firm: Flags, recent: int = SHORTEST) -> Numbers:
     """
     *distances* within their bounds: those of the *recent* nights as wide as few nights make them.
 

@@ -88,7 +88,7 @@ def test_every_cause_has_a_row_and_nights():
     table = page.partition("| cause | where |\n|---|---|\n")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| `(\w+)[^`]*` \|", table, re.MULTILINE)
 
-    assert rows == ["code", "input", *alarms.CAUSES]
+    assert rows == ["code", "input", "spread", *alarms.CAUSES]
     assert {cause.partition(":")[0] for cause in CAUSES} == {*alarms.CAUSES}
 
 

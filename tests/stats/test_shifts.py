@@ -191,10 +191,9 @@ def test_a_wider_spread_is_seen_by_itself():
     Where no level moved: of nights that spread three times as far most, and of quiet ones none.
     """
     values = quiet(70, 100, seed=6)
-    clips = np.full(100, CLIP)
-    quiet_scores = scan_spread(values, clips).scores.max(axis=0)
+    quiet_scores = scan_spread(values).scores.max(axis=0)
     values[-30:] *= 3
-    wide_scores = scan_spread(values, clips).scores.max(axis=0)
+    wide_scores = scan_spread(values).scores.max(axis=0)
     assert (quiet_scores > LIMIT).sum() <= 1
     assert (wide_scores > LIMIT).mean() > 0.5
 
