@@ -309,14 +309,15 @@ class Judge:
             return self._raise_spread(night)
         # The stretch that says it most clearly begins with the change.
         row = int(np.nanargmax(np.abs(deviates_by_lag[:, largest])))
-        wide_nights = shifts.wider_since(values[:, largest], int(shifts.LAGS[row]))
-        if wide_nights:
-            self._add_spread(night, wide_nights, largest)
-            return True
         deviates = deviates_by_lag[row]
         lag = int(shifts.LAGS[row])
         since = night + 1 - lag
         chosen = self._explaining_factor(values, row, deviates, largest)
+        for suspect in dict.fromkeys((chosen, largest)):
+            wide_nights = shifts.wider_since(values[:, suspect], lag)
+            if wide_nights:
+                self._add_spread(night, wide_nights, suspect)
+                return True
         factor = self.factors[chosen]
         alike = deviates * np.sign(deviates[largest])  # above 0 what went the same way
         sizes = [shifts.estimate(column, lag) for column in values.T]
