@@ -40,8 +40,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from harness.nightly.alarms import Judge, Table
-from harness.nightly.records import Alarm, Point
+from harness.nightly.alarms import Judge
+from harness.nightly.columns import csv_table
+from harness.nightly.records import Alarm
 
 NIGHTS, MOVED, WITHIN, SEED = 90, 61, (3, 5, 10, 30), 20
 FEWEST, FEW, MANY = 20, 100, 1000
@@ -120,10 +121,8 @@ def series(case: Case, number: int, shift: float = 0.0, seed: int = SEED) -> np.
 
 def judged(seconds: np.ndarray) -> list[Alarm]:
     """Alarms of the product, as they were raised."""
-    cells = range(seconds.shape[1])
-    points = [Point(kind="measured", cell=f"c{cell}", quantity="job_s", raw=()) for cell in cells]
-    firm = np.zeros(seconds.shape, bool)
-    return Judge(Table(range(1, len(seconds) + 1), points, np.log(seconds), firm)).judge()
+    names = [f"c{cell}" for cell in range(seconds.shape[1])]
+    return Judge(csv_table(names, seconds)).judge()
 
 
 def replayed(seconds: np.ndarray, _begin: int) -> int | None:

@@ -4,7 +4,8 @@ Alarms of a series of nights, judged night by night: what moved, since when, and
 What code and inputs change is exact, and is said in its first night.  For the rest the tests of
 `harness.nightly.shifts` look at factors, common ones first: all cells, a workload, a phase, a
 resource, one cell, a cost, a model's residuals.  The highest factor that leaves nothing of what
-moved is what the alarm names; which others moved with it says the cause (docs/nightly.md).
+moved is what the alarm names; which others moved with it says the cause (docs/nightly.md).  Where a
+wider spread explains the nights better than another level, the alarm says that.
 """
 
 from __future__ import annotations
@@ -23,13 +24,22 @@ import numpy as np
 from harness.base.records.trial import digest
 from harness.nightly import shifts
 from harness.nightly.nights import INPUT_OF, levels
-from harness.nightly.records import PROBE, Acceptance, Alarm, AlarmState, Entry, Night, Point
+from harness.nightly.records import (
+    PROBE,
+    SPREAD,
+    Acceptance,
+    Alarm,
+    AlarmState,
+    Entry,
+    Night,
+    Point,
+)
 from harness.nightly.shifts import Flags, Numbers
 
 MOVED = 2.6  # normal deviates beyond which a factor has moved with the one of an alarm
 _SAME = 2.2  # and below which it stayed, or went back
 _NEAR = 3  # nights by which two estimates of one change may lie apart
-_SUSPECTED = 0.65  # of the threshold: cells are measured again
+_SUSPECTED = 0.8  # of the threshold: cells are measured again
 _EXACT = ("code", "input")
 # Of factors, common ones first.
 _KINDS = ("all", "workload", "phase", "resource", "cell", "cost", "model")
@@ -52,15 +62,18 @@ class Table:
 
     *numbers* are the nights' numbers in their history, from 1; *values* logarithms (plain numbers
     where some are not positive: then *is_plain*), NaN where nothing was measured.  *firm* marks
-    what was measured again.
+    what was measured again; *weights* are what each counts, 1 where nobody disturbed it.  The table
+    may have *share* of the false alarms of all that is judged with it.
     """
 
     numbers: Sequence[int]
     points: Sequence[Point]  # of each column, its values left out
     values: Numbers
     firm: Flags
+    weights: Numbers
     nights: Sequence[Night] = ()
     is_plain: bool = False
+    share: float = 1.0
     notes: list[str] = field(default_factory=list)
 
     def factors(self) -> list[Factor]:
@@ -105,8 +118,11 @@ def series_table(numbers: Sequence[int], nights: Sequence[Night]) -> Table:
     points = {point.name: point for point in chain.from_iterable(n.points for n in nights)}
     values = pd.DataFrame([levels(night.points, night.offsets) for night in nights])
     repeated = pd.DataFrame([{point.name: point.again for point in n.points} for n in nights])
+    weighed = pd.DataFrame([{point.name: point.weight for point in n.points} for n in nights])
     columns = [points[name] for name in values]
-    return Table(numbers, columns, values.to_numpy(), (repeated > 0).to_numpy(), nights)
+    firm = (repeated > 0).to_numpy()
+    weights = weighed.fillna(0.0).to_numpy()
+    return Table(numbers, columns, values.to_numpy(), firm, weights, nights)
 
 
 @dataclass(frozen=True)
@@ -220,20 +236,18 @@ class Judge:
         # Each column from its median: a night that lacks one shifts no mean.
         centred = self.columns - self.columns.median()
         firm = pd.DataFrame(table.firm)
+        weights = pd.DataFrame(table.weights).where(self.columns.notna())
         members = [[*factor.members] for factor in self.factors]
         shape = len(members), len(centred)
         self.values = np.reshape([centred[places].mean(axis=1) for places in members], shape).T
+        means = [weights[places].mean(axis=1).fillna(0.0) for places in members]
+        self.weights = np.reshape(means, shape).T
         is_firm: list[Flags] = [firm[places].any(axis=1) for places in members]
         self.firm = np.reshape(np.asarray(is_firm, dtype=bool), shape).T
         self.clips = np.asarray([shifts.clip_of(len(factor.members)) for factor in self.factors])
-        # Kinds of factors share the chance of a false alarm as 1, 1/2, 1/3 ..., common ones first.
         self.kinds = np.asarray([factor.kind for factor in self.factors])
-        counts = Counter(self.kinds)
-        shares = 1 / np.arange(1, len(counts) + 1)
-        limits = dict[str, float]()
-        for (kind, count), share in zip(counts.items(), shares, strict=True):
-            limits[kind] = shifts.threshold(count, shifts.FALSE_ALARMS * share / shares.sum())
-        self.thresholds = np.asarray([limits[kind] for kind in self.kinds])
+        rate = shifts.FALSE_ALARMS * min(table.share, len(self.factors) / shifts.FACTORS)
+        self.thresholds = thresholds([factor.kind for factor in self.factors], rate)
 
     def judge(self, *, last: bool = True) -> list[Alarm]:
         """All alarms, in the order in which they were raised; of all nights, or but the *last*."""
@@ -248,8 +262,8 @@ class Judge:
         self.judge(last=False)
         firm = self.firm.copy()
         firm[-1:] = True  # as if it had been measured again
-        _, scores = shifts.scan(self.values, self.clips, firm)
-        is_suspect = (scores > _SUSPECTED * self.thresholds).any(axis=0)
+        scan = shifts.scan(self.values, self.clips, firm, self.weights)
+        is_suspect = (scan.scores > _SUSPECTED * self.thresholds).any(axis=0)
         cells = dict[str, None]()
         for suspect in np.flatnonzero(is_suspect):
             for place in self.factors[suspect].members:
@@ -285,19 +299,25 @@ class Judge:
         self.values[:night, places] = np.nan
 
     def _raise_shift(self, night: int) -> bool:
-        """Raise the largest shift that ends with *night*; whether there was one."""
+        """Raise the largest shift that ends with *night*, or a wider spread; whether any was."""
         values = self.values[: night + 1]
-        deviates_by_lag, scores = shifts.scan(values, self.clips, self.firm[: night + 1])
+        weights = self.weights[: night + 1]
+        deviates_by_lag, scores = shifts.scan(values, self.clips, self.firm[: night + 1], weights)
         excess = scores - self.thresholds
         largest = int(excess.max(axis=0).argmax())
         if not excess[:, largest].max() > 0:
-            return False
+            return self._raise_spread(night)
         # The stretch that says it most clearly begins with the change.
         row = int(np.nanargmax(np.abs(deviates_by_lag[:, largest])))
         deviates = deviates_by_lag[row]
         lag = int(shifts.LAGS[row])
         since = night + 1 - lag
         chosen = self._explaining_factor(values, row, deviates, largest)
+        for suspect in dict.fromkeys((chosen, largest)):
+            wide_nights = shifts.wider_since(values[:, suspect], lag)
+            if wide_nights:
+                self._add_spread(night, wide_nights, suspect)
+                return True
         factor = self.factors[chosen]
         alike = deviates * np.sign(deviates[largest])  # above 0 what went the same way
         sizes = [shifts.estimate(column, lag) for column in values.T]
@@ -314,6 +334,32 @@ class Judge:
         has_moved |= [members.issuperset(part.members) for part in self.factors]
         self.values[:since, has_moved] = np.nan
         return True
+
+    def _raise_spread(self, night: int) -> bool:
+        """Raise the spread that is wider by most since some nights before *night*, if any is."""
+        _, scores = shifts.scan_spread(self.values[: night + 1])
+        excess = scores - self.thresholds
+        row, largest = np.unravel_index(excess.argmax(), excess.shape)
+        if not excess[row, largest] > 0:
+            return False
+        self._add_spread(night, int(shifts.LAGS[row]), int(largest))
+        return True
+
+    def _add_spread(self, night: int, lag: int, largest: int) -> None:
+        """Raise that the nights of the factor *largest* lie farther apart since *lag* nights."""
+        values = self.values[: night + 1]
+        since = night + 1 - lag
+        row = int(np.flatnonzero(lag == shifts.LAGS)[0])
+        deviates = np.nan_to_num(shifts.scan_spread(values).deviates[row])
+        has_moved = deviates > MOVED
+        has_moved[largest] = True
+        chosen = int(has_moved.argmax())  # the highest of those that are wider
+        factor = self.factors[chosen]
+        size = shifts.spread_change(values[:, chosen], lag)
+        if not self._is_known(since, SPREAD, factor, size):
+            cells = self._cells_of(factor, np.where(has_moved, np.inf, 0.0))
+            self._raise(SPREAD, factor.name, since, night, size=size, cells=cells, state="open")
+        self.values[:since, has_moved] = np.nan
 
     def _explaining_factor(self, values: Numbers, row: int, deviates: Numbers, largest: int) -> int:
         """
@@ -334,7 +380,9 @@ class Judge:
         if not is_shared[largest]:
             strongest = int(np.where(is_shared, np.abs(np.nan_to_num(deviates)), 0.0).argmax())
         clips = np.full_like(self.clips, self.clips[strongest])
-        remainders, _ = shifts.scan(values[:, [strongest]] - values, clips)
+        remainders, _ = shifts.scan(
+            values[:, [strongest]] - values, clips, None, self.weights[: len(values)]
+        )
         has_moved_alike = deviates * np.sign(deviates[strongest]) > MOVED
         explains = is_shared & has_moved_alike & ~(np.abs(remainders[row]) > MOVED)
         explains[strongest] = True
@@ -356,13 +404,15 @@ class Judge:
             is_near = alarm.since - _NEAR <= number <= alarm.raised + _NEAR
             if is_near and is_part(alarm, cause, factor):
                 return True
-            if alarm.series == factor.name and self._is_return(alarm, size):
+            if alarm.series == factor.name and cause != SPREAD and self._is_return(alarm, size):
                 self.alarms[place] = alarm.model_copy(update={"state": "gone"})
                 return True
         return False
 
     def _is_return(self, alarm: Alarm, size: Size) -> bool:
         """Whether a change of that *size* leads back from an alarm's: as far the other way."""
+        if alarm.cause == SPREAD:
+            return False
         (_, low, high) = size
         back = -alarm.change if self.table.is_plain else -math.log1p(max(alarm.change, -0.999))
         return low is not None and low <= back <= (high or 0.0)
@@ -381,7 +431,7 @@ class Judge:
         """Add an alarm about nights by their rows, with a change as it stands in the table."""
         numbers = self.table.numbers
         nights = self.table.nights
-        is_plain = self.table.is_plain
+        is_plain = self.table.is_plain and cause != SPREAD  # of spreads it is always a share
         change, low, high = (end if end is None or is_plain else math.expm1(end) for end in size)
         alarm = Alarm(
             id=digest([nights[since].run if nights else numbers[since], series, cause])[:8],
@@ -401,10 +451,27 @@ class Judge:
 
 def is_part(alarm: Alarm, cause: str, factor: Factor) -> bool:
     """Whether a change of *factor* for that *cause*, near that of *alarm*, is a part of it."""
+    if SPREAD in (cause, alarm.cause):
+        return cause == alarm.cause
     if has_followed(alarm.cause):  # a cause of which others are no consequence
         is_new_cell = factor.kind == "cell" and factor.name not in alarm.cells
         return alarm.cause == cause and not is_new_cell
     return cause == alarm.cause or has_followed(cause)
+
+
+def thresholds(kinds: Sequence[str], rate: float) -> Numbers:
+    """
+    Scores beyond which factors of these *kinds* raise an alarm, so often a year by chance: *rate*.
+
+    Half of the chance is shared by kinds alike, so that what is common has more of it than each of
+    many cells; the other half by all factors alike.
+    """
+    counts = Counter(kinds)
+    limits = dict[str, float]()
+    for kind, count in counts.items():
+        share = (1 / len(counts) + count / len(kinds)) / 2
+        limits[kind] = shifts.threshold(rate * share / count)
+    return np.asarray([limits[kind] for kind in kinds])
 
 
 def changed_inputs(before: Night, after: Night) -> list[str]:
@@ -442,10 +509,21 @@ def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:
     for table in series_tables:
         alarms += Judge(table).judge()
         notes += table.notes
-        if len(table.numbers) < shifts.FEWEST_NIGHTS:
-            what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest"
-            notes.append(f"{what}, and series {table.nights[0].series.id} has {len(table.numbers)}")
+        if not any(point.kind == "control" and point.workload for point in table.points):
+            what = f"series {table.nights[0].series.id} has no control"
+            fix = "name workloads in nightly.controls of the experiment file"
+            notes.append(f"{what}, so that no change is the cluster's: {fix}")
+        notes += few_nights(table, f"series {table.nights[0].series.id}")
     return _accepted(sorted(alarms, key=lambda alarm: alarm.raised), entries), notes
+
+
+def few_nights(table: Table, name: str) -> list[str]:
+    """That a *table* with this *name* has too few nights for any shift, where it has."""
+    count = len(table.numbers)
+    if count >= shifts.FEWEST_NIGHTS:
+        return []
+    what = f"{shifts.FEWEST_NIGHTS} nights show a shift at the soonest, and {name} has {count}"
+    return [f"{what}: measure more, nothing is said until then"]
 
 
 def current(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:

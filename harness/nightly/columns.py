@@ -69,7 +69,8 @@ def read_csv(path: Path, *, separate: bool = False) -> list[Table]:
             values[place] = [finite_number(row.texts[column], head[column]) for column in chosen]
     names = [excerpt(head[column], 60) for column in chosen]
     if separate:
-        tables = [csv_table([name], values[:, [place]]) for place, name in enumerate(names)]
+        share = 1 / len(names)
+        tables = [csv_table([name], values[:, [place]], share) for place, name in enumerate(names)]
     else:
         tables = [csv_table(names, values)]
     for name in textual:
@@ -208,10 +209,16 @@ def finite_number(text: str, name: str) -> float:
     return number
 
 
-def csv_table(names: Sequence[str], values: Numbers) -> Table:
-    """The table of columns with *names*, each of them a cell: of logarithms where it can be."""
+def csv_table(names: Sequence[str], values: Numbers, share: float = 1.0) -> Table:
+    """
+    The table of columns with *names*, each of them a cell: of logarithms where it can be.
+
+    It may have that *share* of all false alarms.
+    """
     points = [Point(kind="measured", cell=name, quantity="job_s", raw=()) for name in names]
     is_plain = bool((values <= 0).any())
     firm = np.zeros(values.shape, bool)
+    weights = np.ones(values.shape)
     logs = values if is_plain else np.log(values)
-    return Table(range(1, len(values) + 1), points, logs, firm, is_plain=is_plain)
+    numbers = range(1, len(values) + 1)
+    return Table(numbers, points, logs, firm, weights, is_plain=is_plain, share=share)

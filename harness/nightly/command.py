@@ -73,6 +73,7 @@ def measure(
     from harness.nightly import page as pages
     from harness.nightly.alarms import current
     from harness.nightly.measure import measure_night, tell
+    from harness.nightly.power import first_week
     from harness.nightly.records import Night
     from harness.observe.storage.files import write_file
 
@@ -81,6 +82,7 @@ def measure(
         text, file, results_dir, overrides, Progress(), transfer=transfer
     )
     alarms, notes = current(entries := history.entries())
+    notes += first_week(entries)
     nights = [entry for entry in entries if isinstance(entry, Night)]
     name = history.folder.parent.name
     document = pages.nightly_document(name, nights, alarms, notes)
@@ -117,8 +119,9 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         harness nightly judge results/nightly/nightly/history.jsonl
         harness nightly judge nights.csv --each --json
     """
-    from harness.nightly.alarms import Judge, judged
+    from harness.nightly.alarms import Judge, few_nights, judged
     from harness.nightly.columns import read_csv
+    from harness.nightly.power import first_week
     from harness.nightly.records import Alarm, Night
 
     alarms = list[Alarm]()
@@ -127,6 +130,7 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
     if history.suffix == ".jsonl" or history.is_dir():
         entries = open_history(history).entries()
         alarms, notes = judged(entries)
+        notes += first_week(entries)
         nights += [entry for entry in entries if isinstance(entry, Night)]
         night_count = len(nights)
     else:
@@ -135,6 +139,7 @@ def judge(history: Path, separate: bool, as_json: bool) -> int:
         for table in tables:
             alarms += Judge(table).judge()
             notes += table.notes
+        notes += few_nights(tables[0], str(history))
     answer = {"nights": night_count, "alarms": alarms, "notes": notes}
     present(answer, shown_replay(night_count, nights, alarms, notes), as_json=as_json)
     return int(any(alarm.state not in ("accepted", "gone") for alarm in alarms))
@@ -207,7 +212,8 @@ def doctor(history: Path, as_json: bool) -> None:
     """
     from harness.nightly.power import diagnose
 
-    power = diagnose(open_history(history).entries())
+    chosen = open_history(history)
+    power = diagnose(chosen.entries(), str(chosen.path))
     present(power, shown_power(power), as_json=as_json)
 
 

@@ -48,15 +48,18 @@ def night(evaluation: Evaluation) -> Night:
         trials = f"{len(missing)} of {count(len(scored), 'trial')}"
         lacks.append(f"{trials} {verb} not done: {', '.join(cells)}")
     if disturbed:
-        verbs = by_number(len(disturbed), "was disturbed, and does", "were disturbed, and do")
-        lacks.append(f"{len(disturbed)} of {count(len(scored), 'trial')} {verbs} not count")
+        verbs = by_number(len(disturbed), "was disturbed, and counts", "were disturbed, and count")
+        lacks.append(f"{len(disturbed)} of {count(len(scored), 'trial')} {verbs} a quarter")
+    facts = facts_of(evaluation, manifest)
+    if scored and 2 * len(disturbed) > len(scored):
+        facts["others"] = "used the machine during most trials"
     return Night(
         time_s=manifest.created_s,
         run=run.id,
         series=series(run.experiment(), manifest.machine, node_facts(manifest).get("hadoop", "")),
-        whole=2 * (len(missing) + len(disturbed)) <= len(scored) and bool(scored),
+        whole=2 * len(missing) <= len(scored) and bool(scored),
         lacks=tuple(lacks),
-        facts=facts_of(evaluation, manifest),
+        facts=facts,
         points=tuple(points(evaluation)),
     )
 
@@ -121,9 +124,8 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
     repeats = defaultdict[str, list[Measurement]](list)
     starts = dict[str, int]()  # by what they are called, numbers in the order of the trials
     for measurement in evaluation.measurements():
-        if not measurement.disturbed:
-            repeats[measurement.cell].append(measurement)
-            starts.setdefault(measurement.start, len(starts))
+        repeats[measurement.cell].append(measurement)
+        starts.setdefault(measurement.start, len(starts))
     for cell, trials in sorted(repeats.items(), key=lambda item: labels[item[0]]):
         trials.sort(key=lambda trial: (done[trial.trial].trial.look, done[trial.trial].started_s))
         common = {
@@ -131,6 +133,7 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
             "workload": trials[0].workload,
             "starts": tuple(starts[trial.start] for trial in trials),
             "again": sum(done[trial.trial].trial.look > 0 for trial in trials),
+            "disturbed": tuple(place for place, trial in enumerate(trials) if trial.disturbed),
         }
         yield from time_points(trials, common, is_control=trials[0].workload not in profiles)
         yield from residual_points(trials, common, evaluation.predictions)
@@ -178,7 +181,8 @@ def cost_points(workload: str, profile: Profile) -> Iterator[Point]:
 
 
 def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:
-    """Logarithm of the mean of each point's repeats, less its offset, by its name."""
+    """Logarithm of the weighted mean of each point's repeats, less its offset, by its name."""
     return {
-        point.name: math.log(fmean(point.raw)) - offsets.get(point.name, 0.0) for point in points
+        point.name: math.log(fmean(point.raw, point.weights)) - offsets.get(point.name, 0.0)
+        for point in points
     }

@@ -29,7 +29,7 @@ from harness.base.documents.document import (
 from harness.base.documents.drawing import BAD, MUTED, SERIES, SURFACE, Canvas, grid
 from harness.base.documents.wording import count, moment, one_line, percent, share_with_interval
 from harness.base.text import printable
-from harness.nightly.records import Alarm, Night, Point, Series
+from harness.nightly.records import SPREAD, Alarm, Night, Point, Series
 from harness.nightly.shifts import FEWEST_NIGHTS
 
 if TYPE_CHECKING:
@@ -102,7 +102,10 @@ def is_about(alarm: Alarm, point: Point, nights: Sequence[Night]) -> bool:
 def sentence(alarm: Alarm, nights: Sequence[Night]) -> str:
     """Say what moved by how much, since which night, and why, without a full stop."""
     change = share_with_interval(alarm.change, alarm.low, alarm.high, "95 %: ")
-    text = f"{alarm.series} moved by {change} since night {_dated(nights, alarm.since)}"
+    what = f"{alarm.series} moved"
+    if alarm.cause == SPREAD:
+        what = f"the spread of {alarm.series} grew"
+    text = f"{what} by {change} since night {_dated(nights, alarm.since)}"
     suspect = f"; first suspect: {alarm.suspects[0]}" if alarm.suspects else ""
     return one_line(f"{text}, cause {alarm.cause}, {alarm.state}{suspect}")
 

@@ -14,24 +14,36 @@ import numpy as np
 from harness.base.errors import DataError
 from harness.nightly.alarms import Judge, Table, tables
 from harness.nightly.records import PROBE, Entry, Point
-from harness.nightly.shifts import FALSE_ALARMS, FEWEST_NIGHTS, HORIZON, Numbers, clip_of, scan
+from harness.nightly.shifts import (
+    CLIP,
+    FACTORS,
+    FALSE_ALARMS,
+    FEWEST_NIGHTS,
+    Numbers,
+    clip_of,
+    scan,
+)
 
 _WITHIN = (3, 10, 30)  # nights
+_FIRST = (7, 14)  # nights of which a first week says what they will show
 _SURE = 0.8
 _SIZES = np.arange(0.5, 8.1, 0.25)  # of shifts, in standard deviations of a night
 _TRIED = 200  # series of each size
-_YEAR = 365
+_ONE_NIGHT = (
+    "one night says nothing of how far nights lie apart: from the second on there is a first idea"
+    " of the steps that will be seen"
+)
 _MEDIAN_SQUARE = 0.4549  # of a normal deviate
 _LEVELS = ("what", "repeats", "repeat, %", "start, %", "night, %")
 
 
-def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
+def diagnose(entries: Sequence[Entry], where: str) -> dict[str, Any]:
     """
     Tables of rows, in percent: `variance` by level, `shifts` that are seen, and what `helps`.
 
-    `DataError` where too few nights of the last series can be compared.
+    `DataError` where too few nights of the last series can be compared; *where* they stand.
     """
-    table = last_table(entries)
+    table = last_table(entries, where)
     judge = Judge(table)
     judge.judge()  # what is left of each factor after its last change
     variance = list[dict[str, str]]()
@@ -52,7 +64,7 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
         if factor.kind in ("all", "workload"):
             cells = len(factor.members)
             helps[f"{factor.name}: a cell more"] = f"up to {_gain(cells / (cells + 1), 1.0)}"
-    rate = FALSE_ALARMS * _YEAR / HORIZON
+    rate = FALSE_ALARMS * min(1.0, len(judge.factors) / FACTORS)
     return {
         "variance": variance,
         "shifts": shifts,
@@ -62,13 +74,49 @@ def diagnose(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def last_table(entries: Sequence[Entry]) -> Table:
+def first_week(entries: Sequence[Entry]) -> list[str]:
+    """What few nights of the last series say already, and how many more show which step."""
+    table = next(reversed(tables(entries)), None)
+    if table is None or len(table.numbers) >= FEWEST_NIGHTS:
+        return []
+    if len(table.numbers) < 2:
+        return [_ONE_NIGHT]
+    judge = Judge(table)
+    is_time = np.isin(judge.kinds, ("cell", "resource"))
+    spreads = np.asarray([spread_of(column) for column in judge.values.T])
+    known = is_time & ~np.isnan(spreads)
+    if not known.any():
+        return []
+    spread = float(np.median(spreads[known]))
+    limit = float(np.max(judge.thresholds[known]))
+    steps = list[str]()
+    for nights in _FIRST:
+        (size,) = smallest(nights, CLIP, limit, within=_WITHIN[:1])
+        text = f"of {_step(spread, size)}" if size else f"above {_step(spread, _SIZES[-1])}"
+        steps.append(f"after {nights} nights steps {text}")
+    basis = f"median of {known.sum()}, by {len(table.numbers)} nights"
+    text = f"cells and controls lie {_percent(spread**2)} % apart from night to night ({basis})"
+    outlook = f"three nights will show {', '.join(steps)} in one of them"
+    return [f"{text}; if they go on so, {outlook}"]
+
+
+def spread_of(column: Numbers) -> float:
+    """Standard deviation of the nights of a factor; NaN: there are not two."""
+    known = column[~np.isnan(column)]
+    return float(known.std(ddof=1)) if len(known) > 1 else nan
+
+
+def _step(spread: float, size: float) -> str:
+    return f"{100 * np.expm1(spread * size):.0f} %"
+
+
+def last_table(entries: Sequence[Entry], where: str) -> Table:
     """The nights of the last series; `DataError`: they are too few."""
     table = next(reversed(tables(entries)), None)
     count = len(table.numbers) if table else 0
     if table is None or count < FEWEST_NIGHTS:
         what = f"{FEWEST_NIGHTS} whole nights are needed, and the last series has {count}"
-        raise DataError(what, where="the history", fix="measure more nights: harness nightly FILE")
+        raise DataError(what, where=where, fix="measure more nights: harness nightly FILE")
     return table
 
 
@@ -106,21 +154,23 @@ def gains_of(name: str, levels: Levels) -> dict[str, str]:
 
 
 @cache
-def smallest(nights: int, clip: float, threshold: float) -> tuple[float | None, ...]:
+def smallest(
+    nights: int, clip: float, threshold: float, within: tuple[int, ...] = _WITHIN
+) -> tuple[float | None, ...]:
     """
-    Smallest shift, in standard deviations of a night, that 80 % of series show within 3, 10, 30.
+    Smallest shift, in standard deviations of a night, that 80 % of series show *within* nights.
 
     Simulated with so many *nights* before it; `None` where 8 deviations are not enough.
     """
-    quiet = np.random.default_rng(2).standard_normal((nights + max(_WITHIN), _TRIED))
+    quiet = np.random.default_rng(2).standard_normal((nights + max(within), _TRIED))
     wide = np.tile(quiet, len(_SIZES))
     wide[nights:] += np.repeat(_SIZES, _TRIED)
     clips = np.full(wide.shape[1], clip)
     is_raised = np.zeros(wide.shape[1], bool)
     answers = list[float | None]()
     for night in range(nights + 1, len(wide) + 1):
-        is_raised |= scan(wide[:night], clips)[1].max(axis=0) > threshold
-        if night - nights in _WITHIN:
+        is_raised |= scan(wide[:night], clips).scores.max(axis=0) > threshold
+        if night - nights in within:
             enough = is_raised.reshape(len(_SIZES), _TRIED).mean(axis=1) >= _SURE
             answers.append(float(_SIZES[enough.argmax()]) if enough.any() else None)
     return tuple(answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
@@ -12,6 +13,9 @@ PointKind = Literal["measured", "control", "cost", "residual"]
 PROBE = "processor"
 # Of the cluster, what a workload shows that no model is asked about; the speed probe the machine's.
 _RESOURCES = {"dfsio": "disk", "shuffle": "network", "sleep": "framework"}
+# The cause of an alarm about how far nights lie apart, and not about a level.
+SPREAD = "spread"
+OF_DISTURBED = 0.25  # of a repeat
 AlarmState = Literal["open", "confirmed", "accepted", "gone"]
 
 
@@ -42,7 +46,8 @@ class Point(Record):
     about, or the speed probe), `cost` (a statistic of the profile) or `residual` (measured over
     predicted time of *model*).  *reference* are the repeats at reference speed, where there are
     such.  *starts* are the numbers of the cluster's starts, from 0; the last *again* repeats were
-    measured on suspicion.
+    measured on suspicion; during those with the places *disturbed*, from 0, others used the
+    machine.
     """
 
     kind: PointKind
@@ -54,6 +59,19 @@ class Point(Record):
     reference: tuple[FiniteFloat, ...] = ()
     starts: tuple[NonNegativeInt, ...] = ()
     again: NonNegativeInt = 0
+    disturbed: tuple[NonNegativeInt, ...] = ()
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """What each repeat counts: a disturbed one a quarter, as if it spread twice as wide."""
+        return tuple(
+            OF_DISTURBED if place in self.disturbed else 1.0 for place in range(len(self.raw))
+        )
+
+    @property
+    def weight(self) -> float:
+        """What the number counts among those of other nights: 1 where nobody disturbed it."""
+        return fmean(self.weights) if self.raw else 0.0
 
     @property
     def name(self) -> str:
@@ -83,10 +101,11 @@ class Alarm(Record):
     """
     A change since the night *since* that was raised in the night *raised*, counted from 1.
 
-    *cause* is `machine`, `cluster: RESOURCE`, `profile`, `model`, `input`, `code: NAME`, or
-    `unknown`.  *series* names what moved, *cells* where; *change* is relative, *low* to *high* its
-    95 % interval (`None`: not known).  *suspects* are facts that changed between the last night
-    before and the first night of the change.
+    *cause* is `machine`, `cluster: RESOURCE`, `profile`, `model`, `input`, `code: NAME`, `spread`,
+    or `unknown`.  *series* names what moved, *cells* where; *change* is relative, *low* to *high*
+    its 95 % interval (`None`: not known); of a `spread` it is that of the spread of nights.
+    *suspects* are facts that changed between the last night before and the first night of the
+    change.
     """
 
     id: str

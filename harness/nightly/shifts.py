@@ -1,16 +1,19 @@
 """
-Shifts in the level of series of nights, found night by night.
+Shifts in the level of series of nights, and in their spread, found night by night.
 
 A series is a column of logarithms, a night a row, NaN where nothing is known.  Each night every
-recent stretch of nights is tested against all nights before it.  Values beyond `CLIP` standard
-deviations count as if they lay there, and no stretch is shorter than `SHORTEST` nights, so that two
-bad nights are no shift; the mean of many columns, which one of them does not carry far, is let go
-farther, and a night that is `firm`, as it was measured again at once, counts in full.
+recent stretch of nights is tested against all nights before it, by generalised least squares: the
+night of a step says most where nights are autocorrelated.  Values far from the others count as if
+they lay nearer, and no stretch is shorter than `SHORTEST` nights, so that two bad nights are no
+shift; a night that is `firm`, as it was measured again at once, counts in full.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,28 +28,65 @@ SHORTEST = 3
 FEWEST_BEFORE = 5  # nights before a stretch
 FEWEST_NIGHTS = FEWEST_BEFORE + SHORTEST
 MOST_NIGHTS = 365  # that a test looks back
-CLIP = 3.4
+# Alarms a year of so many series and more where nights are normal and nothing moves; fewer series
+# have fewer.
+FALSE_ALARMS = 0.4
+FACTORS = 50
+# Bounds of a value in standard deviations: of a night before the last three, and, as chances of a
+# normal deviate beyond which Student's t may go as far as few nights let it, of the last three.
+_CLIP_BEFORE = 2.5
+CLIP = 3.6
 _CLIP_OF_MANY = 5.0
 _MANY = 4
 _FIRM_CLIP = 12.0
-HORIZON = 90
-FALSE_ALARMS = 0.007  # nights, and the chance of any alarm in them where nothing moves
-# An autocorrelation is drawn to none as if so many nights more had none, and counts as so many of
-# its standard errors larger: one that is taken for too small raises false alarms.
-_PRIOR_NIGHTS = 50.0
-_CAUTION = 2.7
-_MOST = 0.6
-# What a stretch must show beyond the threshold if nights are autocorrelated, or it is longer than
-# so many nights, as there is much to be seen then, or if one night that was measured again is it.
-_FOR_AUTOCORRELATION = 1.5
-_FOR_LENGTH = 0.4
-_LONG = 12
+# An autocorrelation is drawn towards that of all series, and this to none, as if so many more
+# nights had it; and counts as so many of its standard errors larger.
+_PRIOR_NIGHTS = 30.0
+_CAUTION = 0.2
+_MOST = 0.7
+# What a stretch must show beyond the threshold: more with each doubling of the nights, as there are
+# more of them in which chance may do it; for a share of nights far off; for one night alone.
+_FOR_DOUBLING = 0.45
+_NIGHTS_FREE = 13.0
+_MOST_FOR_NIGHTS = 1.5
+_FAR = 3.4
+_USUAL_SHARE = 0.01
+_FOR_FAR = 8.0
+_PRIOR_FAR = 20.0
+_MOST_FOR_FAR = 0.8
 _FOR_FIRM = 0.7
+# A wider spread is asked of stretches of so many nights, with so many before, and shows more beyond
+# the threshold with each doubling of the nights.  The kurtosis is that of cut normal nights.
+_SHORTEST_SPREAD = 8
+_FEWEST_BEFORE_SPREAD = 10
+_FOR_SPREAD = 0.2
+_KURTOSIS = 2.6
+_TINY = 1e-24
 _OF_QUARTILES = 1.349
 _AT_TWO_AND_A_HALF = 0.98  # spreads of a normal distribution
-# Chances of a quiet series to exceed a score within `HORIZON` nights, and the scores: simulated by
-# these tests on 200,000 series (tests/stats/test_shifts.py); the last one goes on as a line.
-_EXCEEDED = ((0.05, 2.470), (0.01, 2.875), (0.001, 3.405), (0.0001, 3.848), (1e-8, 5.620))
+# How often a quiet series exceeds a score, times a year, and the scores: simulated by these tests
+# (bench/bench_nightly_steps.py --calibrate); the last one goes on as a line.
+_EXCEEDED = (
+    (1.0, 2.14),
+    (0.3, 2.59),
+    (0.1, 2.94),
+    (0.03, 3.30),
+    (0.01, 3.63),
+    (0.003, 3.87),
+    (1e-8, 6.40),
+)
+
+
+class Scan(NamedTuple):
+    """
+    Tests of the stretches that end with the last night: a row per lag, a column per series.
+
+    *deviates* are normal where nothing moved; *scores* their sizes less what the stretch must show
+    beyond the threshold, -infinity where it may raise nothing.
+    """
+
+    deviates: Numbers
+    scores: Numbers
 
 
 def clip_of(columns: int) -> float:
@@ -54,44 +94,129 @@ def clip_of(columns: int) -> float:
     return _CLIP_OF_MANY if columns >= _MANY else CLIP
 
 
-def scan(values: Numbers, clip: Numbers, firm: Flags | None = None) -> tuple[Numbers, Numbers]:
+def scan(
+    values: Numbers, clip: Numbers, firm: Flags | None = None, weights: Numbers | None = None
+) -> Scan:
     """
     Test the stretches that end with the last night of *values*, (nights, series), within *clip*.
 
-    Returns a row per lag, a column per series: normal deviates where nothing moved, and scores:
-    their sizes less what the stretch must show beyond the threshold, -infinity where it may raise
-    nothing.  The mean of a stretch has the variance of an autocorrelated one, of first order.
+    *weights* are what nights count, 1 where nobody disturbed them.
     """
     values = values[-MOST_NIGHTS:]
     is_known = ~np.isnan(values)
     is_firm = np.zeros_like(is_known) if firm is None else firm[-MOST_NIGHTS:] & is_known
-    deviates = np.full((len(LAGS), values.shape[1]), np.nan)
-    scores = np.full(deviates.shape, -np.inf)
+    result = Scan(
+        np.full((len(LAGS), values.shape[1]), np.nan),
+        np.full((len(LAGS), values.shape[1]), -np.inf),
+    )
     rows = np.flatnonzero(len(values) >= LAGS + FEWEST_BEFORE)
     if not len(rows):
-        return deviates, scores
+        return result
     with np.errstate(invalid="ignore", divide="ignore"):
-        standardised = _standardised(values, np.where(is_firm, _FIRM_CLIP, clip))
-        is_known &= ~np.isnan(standardised)
-        standardised = np.where(is_known, standardised, 0.0)
-        sides = _sides(standardised, is_known.astype(float), LAGS[rows])
-        total = sides.before + sides.since
+        distances = standardised(values)
+        is_known &= ~np.isnan(distances)
+        share_far = _share_far(distances[:-SHORTEST])
+        bounded = np.where(is_known, _bounded(distances, clip, is_firm), 0.0)
+        counted = is_known * (1.0 if weights is None else weights[-MOST_NIGHTS:])
+        step = _step(bounded, counted, LAGS[rows])
+        deviates = _normal(step.shift / step.error, step.freedom)
+        nights = step.freedom + 2
+        demand = _FOR_DOUBLING * np.log2(nights / _NIGHTS_FREE)
+        demand = np.clip(demand, 0.0, _MOST_FOR_NIGHTS)
+        demand += np.clip(_FOR_FAR * (share_far - _USUAL_SHARE), 0.0, _MOST_FOR_FAR)
         lags = LAGS[rows, None]
-        phi = sides.phi * total / (total + _PRIOR_NIGHTS) + _CAUTION / np.sqrt(total)
-        phi = np.clip(np.nan_to_num(phi), 0.0, _MOST)
-        mean_variances = _variance_of_mean(sides.before, phi) + _variance_of_mean(sides.since, phi)
-        student = sides.shift / np.sqrt(sides.variance * mean_variances)
-        # Wallace 1959: Student's t as a normal deviate.
-        freedom = total - 2
-        deviate = np.sign(student) * np.sqrt(freedom * np.log1p(student**2 / freedom))
-        deviate *= (8 * freedom + 1) / (8 * freedom + 3)
-        demand = _FOR_AUTOCORRELATION * phi + _FOR_LENGTH * np.maximum(0.0, 1 - _LONG / lags)
         demand += np.where(lags < SHORTEST, _FOR_FIRM, 0.0)
-        is_tested = is_known[-1] & (sides.before >= FEWEST_BEFORE) & np.isfinite(deviate)
+        is_tested = is_known[-1] & (step.before >= FEWEST_BEFORE) & np.isfinite(deviates)
         may_raise = is_tested & ((lags >= SHORTEST) | is_firm[-1])
-    deviates[rows] = np.where(is_tested, deviate, np.nan)
-    scores[rows] = np.where(may_raise, np.abs(deviate) - demand, -np.inf)
-    return deviates, scores
+    result.deviates[rows] = np.where(is_tested, deviates, np.nan)
+    result.scores[rows] = np.where(may_raise, np.abs(deviates) - demand, -np.inf)
+    return result
+
+
+def scan_spread(values: Numbers) -> Scan:
+    """
+    Test whether nights of the stretches that end with the last one lie farther apart than before.
+
+    By the logarithm of the ratio of mean squares about the median, whose error the fourth moment
+    and the autocorrelation of nights say.  Scores are of wider stretches alone.
+    """
+    values = values[-MOST_NIGHTS:]
+    shape = len(LAGS), values.shape[1]
+    result = Scan(np.full(shape, np.nan), np.full(shape, -np.inf))
+    rows = np.flatnonzero(
+        (LAGS >= _SHORTEST_SPREAD) & (len(values) >= LAGS + _FEWEST_BEFORE_SPREAD)
+    )
+    if not len(rows):
+        return result
+    with np.errstate(invalid="ignore", divide="ignore"):
+        distances = np.clip(standardised(values), -_CLIP_BEFORE, _CLIP_BEFORE)
+        is_known = ~np.isnan(distances)
+        squares = np.where(is_known, distances, 0.0) ** 2
+        moments = np.stack([is_known, squares, squares**2])
+        of_since = np.cumsum(moments[:, ::-1], axis=1)[:, LAGS[rows] - 1]
+        since, squares_since, _ = of_since
+        before, squares_before, fourth_before = moments.sum(axis=1)[:, None] - of_since
+        variance = squares_before / before
+        kurtosis = fourth_before / before / variance**2
+        kurtosis = (kurtosis * before + _KURTOSIS * _PRIOR_FAR) / (before + _PRIOR_FAR)
+        both = is_known[1:] & is_known[:-1]
+        products = np.where(both, distances[1:] * distances[:-1], 0.0).sum(axis=0)
+        phi = np.clip(products / squares.sum(axis=0), 0.0, _MOST)
+        inflation = (1 + phi**2) / (1 - phi**2)
+        error = np.sqrt((kurtosis - 1) * (1 / before + 1 / since) * inflation)
+        deviates = np.log(squares_since / since / variance) / error
+        demand = _FOR_SPREAD * (1 + np.log2((before + since) / _NIGHTS_FREE))
+        is_tested = is_known[-1] & (before >= _FEWEST_BEFORE_SPREAD) & np.isfinite(deviates)
+        may_raise = is_tested & (2 * since >= LAGS[rows, None])
+    result.deviates[rows] = np.where(is_tested, deviates, np.nan)
+    result.scores[rows] = np.where(may_raise, deviates - demand, -np.inf)
+    return result
+
+
+def wider_since(column: Numbers, lag: int) -> int:
+    """
+    Nights since which a wider spread explains *column* better than a step *lag* nights ago; or 0.
+
+    Both are compared by the likelihood of normal nights.
+    """
+    distances = standardised(column[-MOST_NIGHTS:, None])
+    is_firm = np.zeros(distances.shape, bool)
+    bounded = _bounded(distances, np.asarray([CLIP]), is_firm, recent=len(distances))
+    nights = bounded[:, 0]
+    before = nights[:-lag][~np.isnan(nights[:-lag])]
+    since = nights[-lag:][~np.isnan(nights[-lag:])]
+    count = len(before) + len(since)
+    squares = before.var() * len(before) + since.var() * len(since)
+    least = count * math.log(max(squares / count, _TINY))
+    widest = 0
+    for stretch in LAGS[(LAGS >= SHORTEST) & (len(nights) - LAGS >= FEWEST_BEFORE)]:
+        narrow = nights[:-stretch][~np.isnan(nights[:-stretch])]
+        wide = nights[-stretch:][~np.isnan(nights[-stretch:])]
+        if len(narrow) < FEWEST_BEFORE or not len(wide):
+            continue
+        wide_variance = np.mean((wide - narrow.mean()) ** 2)
+        misfit = len(narrow) * math.log(max(narrow.var(), _TINY))
+        misfit += len(wide) * math.log(max(wide_variance, _TINY))
+        if misfit < least and wide_variance > narrow.var():
+            least = misfit
+            widest = int(stretch)
+    return widest
+
+
+def spread_change(column: Numbers, lag: int) -> tuple[float, float | None, float | None]:
+    """
+    Logarithm of the spread of the last *lag* nights over that before, and its 95 % interval.
+
+    By the F distribution; `None` where a side has fewer than three nights.
+    """
+    sides = [side[~np.isnan(side)] for side in (column[:-lag], column[-lag:])]
+    if min(map(len, sides)) < SHORTEST:
+        return 0.0, None, None
+    variances = [max(float(np.var(side, ddof=1)), _TINY) for side in sides]
+    ratio = math.log(variances[1] / variances[0]) / 2
+    freedom = len(sides[1]) - 1, len(sides[0]) - 1
+    low, high = (math.log(special.fdtri(*freedom, chance)) / 2 for chance in (0.025, 0.975))
+    return ratio, ratio - high, ratio - low
 
 
 def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | None]:
@@ -111,91 +236,214 @@ def estimate(column: Numbers, lag: int) -> tuple[float, float | None, float | No
             middle = np.nanmedian(side)
             np.clip(side, middle - reach, middle + reach, out=side)
     values = np.nan_to_num(values - np.nanmedian(values))
-    sides = _sides(values, is_known[:, None].astype(float), np.asarray([lag]))
-    shift, variance, phi, before, since = (float(number.item()) for number in sides)
-    freedom = before + since - 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        step = _step(values, is_known[:, None].astype(float), np.asarray([lag]))
+    shift, error, freedom = (float(number.item()) for number in step[:3])
     if freedom < 2:
-        return shift, None, None
-    phi = np.clip(phi, 0.0, _MOST)
-    mean_variances = _variance_of_mean(before, phi) + _variance_of_mean(since, phi)
-    half = float(special.stdtrit(freedom, 0.975) * np.sqrt(variance * mean_variances))
+        level = values[:-lag, 0][is_known[:-lag]].mean()
+        return float(values[-lag:, 0][is_known[-lag:]].mean() - level), None, None
+    half = float(special.stdtrit(freedom, 0.975)) * error
     return shift, shift - half, shift + half
 
 
-class _Sides(NamedTuple):
+class _Step(NamedTuple):
     """
-    Nights since a moment against those before it: a row per lag, a column per series.
+    A step of each series some nights ago: a row per lag, a column per series.
 
-    By how much their mean lies higher; variance and autocorrelation of nights within both sides;
-    how many nights are known before and since.
+    Its size and standard error; degrees of freedom; how many nights are known before and since.
     """
 
     shift: Numbers
-    variance: Numbers
-    phi: Numbers
+    error: Numbers
+    freedom: Numbers
     before: Numbers
     since: Numbers
 
 
-def _sides(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Sides:
+class _Sums(NamedTuple):
     """
-    Compare the last *lags* nights of each series with those before.
+    Weighted sums over nights: of those whose night before is known, too, and of *single* ones.
 
-    *weights* are 1 where a night is known; elsewhere they and the *values* are 0.
+    *previous* is the value of the night before.
     """
-    is_since = np.arange(len(values)) >= len(values) - lags[:, None]
-    neighbour_weights = weights[1:] * weights[:-1]
-    products = values[1:] * values[:-1]
-    ends = values[1:] * weights[:-1] + values[:-1] * weights[1:]
-    sides = []
-    for nights, pairs in ((~is_since, ~is_since[:, 1:]), (is_since, is_since[:, :-1])):
-        side = nights.astype(float)
-        inner = pairs.astype(float)
-        count = side @ weights
-        mean = side @ values / count
-        squares_within = side @ values**2 - count * mean**2
-        products_within = (
-            inner @ products - mean * (inner @ ends) + mean**2 * (inner @ neighbour_weights)
-        )
-        sides.append((count, mean, squares_within, products_within))
-    (before, since), (level, later), squares_of_sides, products_of_sides = zip(*sides, strict=True)
-    total = before + since
-    squares = np.maximum(sum(squares_of_sides), 1e-24)
-    # The bias of the autocorrelation is taken off.
-    phi = (total * sum(products_of_sides) / squares + 1) / np.maximum(total - 4, 1)
-    return _Sides(later - level, squares / np.maximum(total - 2, 1), phi, before, since)
+
+    linked: Numbers
+    value: Numbers
+    previous: Numbers
+    square: Numbers
+    product: Numbers
+    previous_square: Numbers
+    single: Numbers
+    single_value: Numbers
+    single_square: Numbers
+
+    @property
+    def weight(self) -> Numbers:
+        """Weights of all nights."""
+        return self.linked + self.single
+
+    @property
+    def mean(self) -> Numbers:
+        """Of all nights."""
+        return (self.value + self.single_value) / self.weight
+
+    @property
+    def squares_within(self) -> Numbers:
+        """Squared distances from the mean."""
+        return self.square + self.single_square - self.weight * self.mean**2
 
 
-def _standardised(values: Numbers, bound: Numbers) -> Numbers:
-    """Distances from each series' median in its robust standard deviations, within *bound*."""
-    ordered = np.sort(values, axis=0)
-    count = (~np.isnan(values)).sum(axis=0)  # NaN last
+def _step(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Step:
+    """
+    The step *lags* nights ago by generalised least squares, where nights are of first order.
+
+    *weights* are above 0 where a night is known; elsewhere they and the *values* are 0.  A night
+    less `phi` times the night before has nothing in common with others; a night whose night before
+    is not known counts as the first one does (Prais and Winsten 1954).
+    """
+    is_known = (weights > 0).astype(float)
+    known_since = np.cumsum(is_known[::-1], axis=0)[lags - 1]
+    known = is_known.sum(axis=0)
+    stack = _terms(values, weights, is_known)
+    of_all = stack.sum(axis=1)[:, None]
+    of_since = np.cumsum(stack[:, ::-1], axis=1)[:, lags - 1]
+    of_first = stack[:, len(values) - lags]
+    whole = _Sums(*of_all)
+    since = _Sums(*of_since)
+    first = _Sums(*of_first)
+    before = _Sums(*(of_all - of_since))
+    phi = _autocorrelation(((before, before), (since, _Sums(*(of_since - of_first)))), known)
+    rest = 1 - phi
+    alone = 1 - phi**2
+    # The regression of whitened nights on a level and a step.
+    level_level = rest**2 * whole.linked + alone * whole.single
+    level_step = rest**2 * (since.linked - first.linked) + rest * first.linked
+    level_step += alone * since.single
+    step_step = rest**2 * (since.linked - first.linked) + first.linked + alone * since.single
+    level_value = rest * (whole.value - phi * whole.previous) + alone * whole.single_value
+    step_value = rest * (since.value - phi * since.previous) + alone * since.single_value
+    step_value += phi * (first.value - phi * first.previous)
+    value_value = whole.square - 2 * phi * whole.product + phi**2 * whole.previous_square
+    value_value += alone * whole.single_square
+    information = step_step - level_step**2 / level_level
+    shift = (step_value - level_step / level_level * level_value) / information
+    squares = value_value - level_value**2 / level_level - shift**2 * information
+    freedom = np.broadcast_to(known - 2, shift.shape)
+    variance = np.maximum(squares, _TINY) / np.maximum(freedom, 1)
+    return _Step(shift, np.sqrt(variance / information), freedom, known - known_since, known_since)
+
+
+def _terms(values: Numbers, weights: Numbers, is_known: Numbers) -> Numbers:
+    """What `_Sums` are the sums of: a layer for each of its fields, then (nights, series)."""
+    previous = np.vstack([np.zeros_like(values[:1]), values[:-1]])
+    has_previous = np.vstack([np.zeros_like(values[:1]), is_known[:-1]])
+    linked = weights * has_previous
+    single = weights - linked
+    return np.stack(
+        [
+            linked,
+            linked * values,
+            linked * previous,
+            linked * values**2,
+            linked * values * previous,
+            linked * previous**2,
+            single,
+            single * values,
+            single * values**2,
+        ]
+    )
+
+
+def _autocorrelation(sides: Sequence[tuple[_Sums, _Sums]], known: Numbers) -> Numbers:
+    """
+    Autocorrelation of first order of each series, on the safe side.
+
+    Of *sides*, each as sums over its nights and over its links to nights of the same side.  Series
+    of one table share the cluster: what few nights of one leave open, all together tell.
+    """
+    squares = sum(side.squares_within for side, _ in sides)
+    products = sum(
+        links.product - side.mean * (links.value + links.previous) + side.mean**2 * links.linked
+        for side, links in sides
+    )
+    # The bias of both means is taken off.
+    ratio = products / np.maximum(squares, _TINY)
+    phi = np.nan_to_num((known * ratio + 2) / np.maximum(known - 6, 2))
+    # Of few nights of one factor hardly anything follows.
+    counted = np.maximum(known - FEWEST_NIGHTS + 1, 0)
+    common = (phi * counted).sum(axis=1, keepdims=True) / max(counted.sum(), 1)
+    common_nights = known * np.minimum((counted > 0).sum(), np.maximum(known - 1, 1))
+    common = common * common_nights / (common_nights + _PRIOR_NIGHTS)
+    drawn = (phi * known + common * _PRIOR_NIGHTS) / (known + _PRIOR_NIGHTS)
+    cautious = drawn + _CAUTION / np.sqrt(known + _PRIOR_NIGHTS)
+    bounded: Numbers = np.clip(cautious, 0.0, _MOST)
+    return bounded
+
+
+def _normal(student: Numbers, freedom: Numbers) -> Numbers:
+    """Student's t with so many degrees of freedom as a normal deviate (Wallace 1959)."""
+    deviate = np.sign(student) * np.sqrt(freedom * np.log1p(student**2 / freedom))
+    normal: Numbers = deviate * (8 * freedom + 1) / (8 * freedom + 3)
+    return normal
+
+
+def _quartiles(values: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Lower quartile, median and upper quartile of what is known of each series."""
+    ordered = np.sort(values, axis=0)  # NaN last
+    last = np.maximum((~np.isnan(values)).sum(axis=0) - 1, 0)
     columns = np.arange(values.shape[1])
-    last = np.maximum(count - 1, 0)
     lower, middle, upper = (
         (ordered[last * part // 4, columns] + ordered[-(-last * part // 4), columns]) / 2
         for part in (1, 2, 3)
     )
-    scores = (values - middle) * (_OF_QUARTILES / (upper - lower))
-    inner = np.clip(scores, -2.5, 2.5)
+    return lower, middle, upper
+
+
+def standardised(values: Numbers) -> Numbers:
+    """
+    Distances from each series' median in its robust standard deviations.
+
+    Both are of the nights before the last three, where five of them are known: a step that has just
+    begun does not count among what it is compared with.
+    """
+    reference = values.copy()
+    has_enough = (~np.isnan(values[:-SHORTEST])).sum(axis=0) >= FEWEST_BEFORE
+    reference[-SHORTEST:, has_enough] = np.nan
+    lower, middle, upper = _quartiles(reference)
+    count = (~np.isnan(reference)).sum(axis=0)
+    unit = (upper - lower) / _OF_QUARTILES
+    inner = np.clip((reference - middle) / unit, -2.5, 2.5)
     deviations = inner - np.nansum(inner, axis=0) / count
     spread = np.sqrt(np.nansum(deviations**2, axis=0) / (count - 1)) / _AT_TWO_AND_A_HALF
-    clipped: Numbers = np.clip(scores / spread, -bound, bound)
-    return clipped
+    distances: Numbers = (values - middle) / (unit * spread)
+    return distances
 
 
-def _variance_of_mean(count: Any, phi: Any) -> Any:
-    """Variance of the mean of *count* nights of unit variance and autocorrelation *phi*."""
-    effective = (1 + phi) / (1 - phi) - 2 * phi * (1 - phi**count) / (count * (1 - phi) ** 2)
-    return effective / count
-
-
-def threshold(count: int, chance: float) -> float:
+def _bounded(distances: Numbers, clip: Numbers, is_firm: Flags, recent: int = SHORTEST) -> Numbers:
     """
-    Score that one of *count* series exceeds within `HORIZON` quiet nights with that *chance*.
+    *distances* within their bounds: those of the *recent* nights as wide as few nights make them.
 
-    Series that vary together exceed it less often than these, which are independent.
+    Earlier nights say what is usual, and a few that were not must not make the spread larger.
     """
-    chances, scores = np.asarray(_EXCEEDED).T
-    chance_of_one = -np.expm1(np.log1p(-chance) / count)
-    return float(np.interp(-np.log(chance_of_one), -np.log(chances), scores))
+    count = (~np.isnan(distances)).sum(axis=0)
+    freedom = np.maximum(count - SHORTEST - 1, FEWEST_BEFORE - 1)
+    bound = np.full(distances.shape, _CLIP_BEFORE)
+    bound[-recent:] = special.stdtrit(freedom, special.ndtr(clip))
+    bound = np.where(is_firm, _FIRM_CLIP, bound)
+    bounded: Numbers = np.clip(distances, -bound, bound)
+    return bounded
+
+
+def _share_far(distances: Numbers) -> Numbers:
+    """Share of nights that lie far off, drawn to that of all series as by twenty nights more."""
+    known = (~np.isnan(distances)).sum(axis=0)
+    far = (np.abs(distances) > _FAR).sum(axis=0)
+    common = far.sum() / max(known.sum(), 1)
+    share: Numbers = (far + _PRIOR_FAR * common) / (known + _PRIOR_FAR)
+    return share
+
+
+def threshold(rate: float) -> float:
+    """Score that a quiet series exceeds so often a year: *rate* times."""
+    rates, scores = np.asarray(_EXCEEDED).T
+    return float(np.interp(-np.log(rate), -np.log(rates), scores))

@@ -74,7 +74,7 @@ def offers(*words):
         (["report", "experiments/q"], ["experiments/quick.yaml"]),
         (["compare", "RUN", "experiments/q"], ["experiments/quick.yaml"]),
         (["cluster", "up", "experiments/q"], ["experiments/quick.yaml"]),
-        (["nightly", "experiments/nig"], ["experiments/nightly.yaml"]),
+        (["nightly", "experiments/nightl"], ["experiments/nightly.yaml"]),
         (["nightly", "jud"], ["judge"]),
         (["tune", "re"], ["regret"]),
         (["tune", "--jud"], ["--judge"]),
