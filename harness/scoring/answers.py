@@ -20,6 +20,7 @@ from harness.scoring.claims import CLAIMS
 from harness.scoring.comparisons import UNLEARNT, job_scores
 from harness.scoring.controls import cell_floors, floor_of_cells
 from harness.scoring.speeds import AS_IT_IS, errors_at
+from harness.scoring.weights import relative_weights, weighted_mean
 
 # What is said of a model by its verdict beside another.
 _FATES = {
@@ -168,7 +169,7 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
         sentence="",
         cells=len(row),
         model=model,
-        error=fmean(errors),
+        error=weighted_mean(errors, row),
         low=max(0.0, low),
         high=high,
         worst=worst,
@@ -184,7 +185,10 @@ def interval_over(
     row: Sequence[Score], inputs: Sequence[str], stretches: Sequence[float]
 ) -> tuple[float, float]:
     """The interval of the mean error of a *row* that covers those at all *stretches*."""
-    ends = [mean_interval(errors_at(row, stretch).tolist(), inputs) for stretch in stretches]
+    weights = relative_weights(row).tolist()
+    ends = [
+        mean_interval(errors_at(row, stretch).tolist(), inputs, weights) for stretch in stretches
+    ]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.records.score import Score
+from harness.scoring.weights import relative_weights
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -53,6 +54,8 @@ def profile_spread(
     Both are scored in the same cells.  `None` where that is not known: where trials of a profile
     were not repeated, or a model has no answer by one of those without them.
     """
+    cells = (score.cell for score in first)
+    weight_of_cell = dict(zip(cells, relative_weights(first).tolist(), strict=True))
     by_profile = defaultdict[str, list[tuple[Score, Score]]](list)
     for pair in zip(first, second, strict=True):
         known = [anew.get((score.model, score.cell)) for score in pair]
@@ -62,7 +65,7 @@ def profile_spread(
     variances = list[float]()
     freedoms = list[float]()
     for pairs in by_profile.values():
-        moved = _moved_gaps(pairs, anew)
+        moved = _moved_gaps(pairs, anew, weight_of_cell)
         if moved is None:
             return None
         weights = anew[pairs[0][0].model, pairs[0][0].cell].weights
@@ -77,8 +80,10 @@ def profile_spread(
     return ProfileSpread(math.sqrt(total), freedom)
 
 
-def _moved_gaps(pairs: Sequence[tuple[Score, Score]], anew: AnewByCell) -> list[float] | None:
-    """By how much the sum of the gaps of *pairs* moves with each of the other profiles."""
+def _moved_gaps(
+    pairs: Sequence[tuple[Score, Score]], anew: AnewByCell, weight_of_cell: Mapping[str, float]
+) -> list[float] | None:
+    """By how much the weighted sum of the gaps of *pairs* moves with each other profile."""
     import numpy as np
 
     errors: list[Numbers] = []
@@ -90,7 +95,8 @@ def _moved_gaps(pairs: Sequence[tuple[Score, Score]], anew: AnewByCell) -> list[
         # `None`, a profile without an answer, becomes NaN.
         shares = np.array(times_s, dtype=float).T / [score.measured_s for score in row]
         errors.append(np.abs(shares - 1) - [score.relative_error for score in row])
-    moved = (errors[0] - errors[1]).sum(axis=1)
+    weights = [weight_of_cell[score.cell] for score, _ in pairs]
+    moved = ((errors[0] - errors[1]) * weights).sum(axis=1)
     return None if np.isnan(moved).any() else [float(each) for each in moved]
 
 

@@ -16,7 +16,6 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.records.question import BEST, Asked, Question, Scope
@@ -25,6 +24,7 @@ from harness.base.stats.flips import FEWEST_UNITS, FlipTests, Side, flip_tests, 
 from harness.scoring.any_profile import AnewByCell, profile_spread, widened
 from harness.scoring.remedies import Remedy, remedy_text
 from harness.scoring.speeds import AS_IT_IS, ReadAt, errors_at
+from harness.scoring.weights import relative_weights, weighted_mean
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -113,12 +113,9 @@ def unlearnt_models(by_model: Mapping[str, Mapping[str, Score]]) -> dict[str, st
     """
     unlearnt = dict[str, str]()
     for model, answers in by_model.items():
-        misses = [
-            abs(score.in_sample_miss)
-            for score in answers.values()
-            if score.in_sample_miss is not None
-        ]
-        if misses and fmean(misses) > MOST_IN_SAMPLE:
+        known = [score for score in answers.values() if score.in_sample_miss is not None]
+        sizes = [abs(score.in_sample_miss or 0.0) for score in known]
+        if known and weighted_mean(sizes, known) > MOST_IN_SAMPLE:
             unlearnt[model] = UNLEARNT
     return unlearnt
 
@@ -148,7 +145,7 @@ def ranking_of(
 
 def mean_error(row: Sequence[Score]) -> float:
     """Mean relative error of a model over the cells of its *row*."""
-    return fmean(score.relative_error for score in row)
+    return weighted_mean([score.relative_error for score in row], row)
 
 
 def _nearest(models: Iterable[str], pairs: Sequence[Comparison]) -> tuple[str, ...]:
@@ -379,7 +376,11 @@ class _Tests:
         if not len(pairs) or len(set(units)) < FEWEST_UNITS:
             return cls(rows, pairs, family, settings, gaps[0], units, None, None)
         side = cls.side(family)
-        tests = [flip_tests(found, units, side=side, error=settings.error) for found in gaps]
+        weights = relative_weights(cells)
+        tests = [
+            flip_tests(found, units, side=side, error=settings.error, weights=weights)
+            for found in gaps
+        ]
         return cls(rows, pairs, family, settings, gaps[0], units, held_at_all(tests), tests[0])
 
     @staticmethod
@@ -408,7 +409,7 @@ class _Tests:
             quantity=self.cells[0].quantity,
             speed=self.cells[0].speed,
             cells=len(self.cells),
-            difference=float(self.gaps[place].mean()),
+            difference=self.difference(place),
             low=_bounded(low),
             high=_bounded(high),
             verdict=verdict,
@@ -420,6 +421,10 @@ class _Tests:
             any_high=None if any_profile is None else any_profile.high,
             errors=(mean_error(self.rows[better]), mean_error(self.rows[worse])),
         )
+
+    def difference(self, place: int) -> float:
+        """Mean gap of the pair at *place*."""
+        return float((self.gaps[place] * relative_weights(self.cells)).mean())
 
     def ends(self, place: int) -> tuple[float, float]:
         """Ends of the difference as tested; of too few units the range of the cells."""
@@ -458,7 +463,7 @@ class _Tests:
         if spread is None:
             return _AnyProfile("undecided", None, None)
         sides = 1 if self.family == "asked" else 2
-        difference = float(self.gaps[place].mean())
+        difference = self.difference(place)
         low, high = widened((low, high), difference, spread, self.settings.error / sides)
         held: Verdict = "undecided"
         if low > -MARGIN and high < MARGIN:

@@ -19,6 +19,7 @@ from harness.base.records.score import Control, Score
 from harness.base.stats.flips import DRAWS, FEWEST_UNITS, flip_chances, normal_draws
 from harness.scoring.comparisons import FAMILY_ERROR, Rows, units_of
 from harness.scoring.speeds import AS_IT_IS, errors_at
+from harness.scoring.weights import relative_weights
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Numbers
@@ -54,11 +55,15 @@ def perfect_errors(cells: Sequence[Score], stretch: float = 1.0) -> Numbers | No
     return errors
 
 
-def floor_of(errors: Numbers) -> tuple[float, float]:
-    """Mean error of a perfect model over all draws, and what 95 of 100 draws do not exceed."""
+def floor_of(errors: Numbers, weights: Numbers | None = None) -> tuple[float, float]:
+    """
+    Mean error of a perfect model over all draws, and what 95 of 100 draws do not exceed.
+
+    *errors* are draws x cells; *weights* say how much each cell counts, 1 on average.
+    """
     import numpy as np
 
-    means = errors.mean(axis=1)
+    means = (errors if weights is None else errors * weights).mean(axis=1)
     rank = round(HIGH * DRAWS) - 1
     return float(means.mean()), float(np.sort(means)[rank])
 
@@ -66,7 +71,7 @@ def floor_of(errors: Numbers) -> tuple[float, float]:
 def floor_of_cells(cells: Sequence[Score]) -> tuple[float | None, float | None]:
     """`floor_of` a perfect model in these *cells*; none where no noise is known."""
     errors = perfect_errors(cells) if cells else None
-    return (None, None) if errors is None else floor_of(errors)
+    return (None, None) if errors is None else floor_of(errors, relative_weights(cells))
 
 
 def controls(rows: Rows, scope: Scope, stretches: Sequence[float] = AS_IT_IS) -> list[Control]:
@@ -102,7 +107,7 @@ def _control(
     made_of: str = "",
 ) -> Control:
     """The control of that *name* with the *errors* of its draws."""
-    error, high = floor_of(errors)
+    error, high = floor_of(errors, relative_weights(cells))
     return Control(
         name=name,
         quantity=cells[0].quantity,
@@ -135,5 +140,6 @@ def _share_nearer(
     units = units_of(row, scope)
     if len(set(units)) < FEWEST_UNITS:
         return {}
-    chances = np.max([flip_chances(found, units) for found in gaps], axis=0)
+    weights = relative_weights(row)
+    chances = np.max([flip_chances(found, units, weights) for found in gaps], axis=0)
     return {model: float((chances <= FAMILY_ERROR).mean())}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.base.records.score import Score
 from harness.base.stats.flips import FEWEST_UNITS
 from harness.base.stats.gaps import POWER_QUANTILE, gap_noise
+from harness.scoring.weights import relative_weights
 
 if TYPE_CHECKING:
     import numpy as np
@@ -108,9 +109,11 @@ def _spread(remedy: Remedy) -> tuple[float, float, float]:
     first, second = (
         np.asarray([score.predicted_s / score.measured_s for score in row]) for row in remedy.scores
     )
-    gaps = np.abs(first - 1) - np.abs(second - 1)
+    # A cell that weighs twice brings twice its gap, and twice its noise.
+    weights = relative_weights(remedy.scores[0])
+    gaps = weights * (np.abs(first - 1) - np.abs(second - 1))
     floors = np.asarray([score.floor or 0.0 for score in remedy.scores[0]])
-    noise = gap_noise(np.minimum(first, second), np.maximum(first, second), floors)
+    noise = weights * gap_noise(np.minimum(first, second), np.maximum(first, second), floors)
     names, places = np.unique(np.asarray(remedy.units), return_inverse=True)
     sizes = np.bincount(places)
     gaps_of_units = np.bincount(places, gaps) / sizes

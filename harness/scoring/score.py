@@ -292,6 +292,7 @@ def cell_scores(
                 i_accu_percent=accuracy,
                 range=first_trial.range,
                 input=first_trial.input,
+                weight=first_trial.weight,
                 **_covered(prediction, quantity, measured_s),
                 **_levelled(prediction, quantity, measured_s),
             )

@@ -33,7 +33,8 @@ class Measurement(Record):
     trial is scored like any other.  *input* names what the cell reads, workload and size: cells of
     one input vary together (nothing: not known).  *start* names the start of the cluster.
     *of_profile* names the starts and ends of JVMs that the trial does not show itself: its `body_s`
-    rests on the profile's.
+    rests on the profile's.  *weight* is the share of a drawn cell (`Draw`); `None`: all count
+    alike.
     """
 
     cell: str
@@ -47,6 +48,7 @@ class Measurement(Record):
     disturbed: str = ""
     start: str = ""
     of_profile: tuple[str, ...] = ()
+    weight: float | None = None
 
 
 class Tally(Record):
@@ -96,6 +98,8 @@ class Score(Record):
 
     Of a job time, *in_sample_miss* is that of the prediction, and *levelled_error* the relative
     error of the prediction without it: divided by 1 + the miss.  `None` where it is not known.
+
+    *weight* is that of the cell's measurements.
     """
 
     model: str
@@ -116,6 +120,7 @@ class Score(Record):
     covered_90: bool | None = None
     in_sample_miss: float | None = None
     levelled_error: float | None = None
+    weight: float | None = None
 
 
 class MetricValue(Record):

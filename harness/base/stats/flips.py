@@ -71,32 +71,45 @@ def flip_signs(unit_count: int) -> Numbers:
     return signs
 
 
-def unit_sums(gaps: Numbers, units: Sequence[str]) -> tuple[Numbers, Numbers]:
+def unit_sums(
+    gaps: Numbers, units: Sequence[str], weights: Numbers | None = None
+) -> tuple[Numbers, Numbers]:
     """
     What each unit adds to the mean of *gaps* (pairs x cells), and its share of the cells.
 
-    Cells of one name in *units* are one unit; units are in the order of their names.
+    Cells of one name in *units* are one unit; units are in the order of their names.  *weights* say
+    how much each cell counts, 1 on average; without them all count alike.
     """
     import numpy as np
 
     names, places = np.unique(np.asarray(units), return_inverse=True)
     belongs = (places[:, None] == np.arange(len(names))).astype(float)
+    if weights is not None:
+        belongs *= weights[:, None]
     shares: Numbers = belongs.mean(axis=0)
     sums: Numbers = gaps @ belongs / gaps.shape[-1]
     return sums, shares
 
 
-def flip_tests(gaps: Numbers, units: Sequence[str], *, side: Side, error: float) -> FlipTests:
+def flip_tests(
+    gaps: Numbers,
+    units: Sequence[str],
+    *,
+    side: Side,
+    error: float,
+    weights: Numbers | None = None,
+) -> FlipTests:
     """
     Test each pair of the family *gaps*: pairs x cells, the first's error less the second's.
 
     *side*: whether the first is nearer (below 0), or either one is.  At *error* the family is wrong
     in so many cases at most; `chance` is corrected for that, step by step from the clearest pair.
-    Cells of one name in *units* are flipped together: six units at least.
+    Cells of one name in *units* are flipped together: six units at least.  *weights* are those of
+    `unit_sums`.
     """
     import numpy as np
 
-    sums, shares = unit_sums(gaps, units)
+    sums, shares = unit_sums(gaps, units, weights)
     lengths = np.sqrt((sums**2).sum(axis=-1))
     lengths[lengths == 0] = 1.0  # no gap anywhere: its distance is 0
     scaled = sums / lengths[:, None]
@@ -106,7 +119,8 @@ def flip_tests(gaps: Numbers, units: Sequence[str], *, side: Side, error: float)
         distances = np.abs(distances)
         flipped = np.abs(flipped)
     chance, limits = _step_down(distances, flipped, error)
-    difference = gaps.mean(axis=-1)
+    weighted_gaps = gaps if weights is None else gaps * weights
+    difference = weighted_gaps.mean(axis=-1)
     low, high = _ends(sums, shares, limits)
     return FlipTests(difference, low, high, chance)
 
@@ -126,11 +140,15 @@ def held_at_all(tests: Sequence[FlipTests]) -> FlipTests:
     return FlipTests(first.difference, low, high, chance)
 
 
-def flip_chances(gaps: Numbers, units: Sequence[str]) -> Numbers:
-    """Chance of each pair asked alone whether the first is nearer: families of one pair each."""
+def flip_chances(gaps: Numbers, units: Sequence[str], weights: Numbers | None = None) -> Numbers:
+    """
+    Chance of each pair asked alone whether the first is nearer: families of one pair each.
+
+    *weights* are those of `unit_sums`.
+    """
     import numpy as np
 
-    sums, _ = unit_sums(gaps, units)
+    sums, _ = unit_sums(gaps, units, weights)
     lengths = np.sqrt((sums**2).sum(axis=-1, keepdims=True))
     lengths[lengths == 0] = 1.0
     scaled = sums / lengths

@@ -120,27 +120,31 @@ def unit_count(values: Sequence[float], inputs: Sequence[str] = ()) -> int:
     return len({name or place for place, name in enumerate(inputs)})
 
 
-def mean_interval(values: Sequence[float], inputs: Sequence[str] = ()) -> tuple[float, float]:
+def mean_interval(
+    values: Sequence[float], inputs: Sequence[str] = (), weights: Sequence[float] = ()
+) -> tuple[float, float]:
     """
     Interval (low, high) at 95 % of the mean of the population of *values*.
 
     Units are the cells, or the *inputs* of the cells, where these are given.  Of fewer than six
     units it is the range of the cells: smallest and largest value.  Errors are skew, more near 0
     than far from it: Hall's transformation of Student's t (1992) moves both ends to where the long
-    tail is.
+    tail is.  *weights* say how much each cell counts, 1 on average; without them all count alike.
     """
     import numpy as np
 
     from scipy.special import stdtrit
 
     # In one order, so that sums are the same whatever the order of the cells.
-    cells = sorted(zip(values, inputs or [""] * len(values), strict=True))
-    sample = np.asarray([value for value, _ in cells], dtype=float)
+    count = len(values)
+    cells = sorted(zip(values, inputs or [""] * count, weights or [1.0] * count, strict=True))
+    sample = np.asarray([value for value, _, _ in cells], dtype=float)
+    counts = np.asarray([weight for _, _, weight in cells])
     if unit_count(values, inputs) < FEWEST_CELLS:
         return float(sample.min()), float(sample.max())
-    kept = kept_cells([name for _, name in cells])
-    replicates = kept @ sample / kept.sum(axis=1)
-    mean = float(sample.mean())
+    kept = kept_cells([name for _, name, _ in cells])
+    replicates = kept @ (counts * sample) / (kept @ counts)
+    mean = float((counts * sample).mean())
     influences = replicates.mean() - replicates
     units = len(kept)
     # As shares of the largest, so that no power of them is too large or too small for a number.

@@ -35,7 +35,7 @@ METRICS: dict[str, Metric] = {
         " for a model and a workload; blind, as that is known before anything is scored", _BOTH,
         _BOTH, optional=True),
     "worst_error": Metric(
-        "worst", "share", "lowest", partial(errors.mean_of, "relative_error", summarise=max),
+        "worst", "share", "lowest", partial(errors.summary_of, "relative_error", summarise=max),
         "largest relative error of a cell"),
     "noise_floor": Metric(
         "noise floor", "spread", "lowest", errors.noise_floor,

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import exp
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.base.records.score import MetricValue, Score
+from harness.scoring.weights import relative_weights, weighted_mean
 
 if TYPE_CHECKING:
     from harness.base.stats.resampling import Masks, Numbers
@@ -190,8 +190,8 @@ def recalibrated_error(scores: Sequence[Score]) -> MetricValue | None:
     errors = (np.abs(corrected - measured) / measured).tolist()
     if not np.isfinite(errors).all():
         return None
-    low, high = mean_interval(errors)
-    return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
+    low, high = mean_interval(errors, weights=relative_weights(scores).tolist())
+    return MetricValue(value=weighted_mean(errors, scores), low=max(0.0, low), high=high)
 
 
 def order_of_configurations(scores: Sequence[Score]) -> MetricValue | None:

@@ -15,6 +15,7 @@ from statistics import fmean, median
 from harness.base.errors import ModelError
 from harness.base.records.question import Scope
 from harness.base.records.score import MetricValue, Score
+from harness.scoring.weights import relative_weights, weighted_mean
 
 LARGEST = 1e100  # seconds: sums and products of a few of them are still finite
 
@@ -67,8 +68,8 @@ def mean_error(scores: Sequence[Score], scope: Scope = "jobs") -> MetricValue:
 
     errors = [score.relative_error for score in scores]
     inputs = [score.input for score in scores] if scope == "inputs" else []
-    low, high = mean_interval(errors, inputs)
-    return MetricValue(value=fmean(errors), low=max(0.0, low), high=high)
+    low, high = mean_interval(errors, inputs, relative_weights(scores).tolist())
+    return MetricValue(value=weighted_mean(errors, scores), low=max(0.0, low), high=high)
 
 
 def levelled_error(scores: Sequence[Score]) -> MetricValue | None:
@@ -78,14 +79,22 @@ def levelled_error(scores: Sequence[Score]) -> MetricValue | None:
     levelled = [score.levelled_error for score in scores if score.levelled_error is not None]
     if not levelled or len(levelled) < len(scores):
         return None
-    low, high = mean_interval(levelled)
-    return MetricValue(value=fmean(levelled), low=max(0.0, low), high=high)
+    low, high = mean_interval(levelled, weights=relative_weights(scores).tolist())
+    return MetricValue(value=weighted_mean(levelled, scores), low=max(0.0, low), high=high)
 
 
-def mean_of(
-    name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float] = fmean
+def mean_of(name: str, scores: Sequence[Score]) -> MetricValue | None:
+    """Mean of the field of that *name* over the cells that have it; `None` where none has."""
+    known = [score for score in scores if getattr(score, name) is not None]
+    if not known:
+        return None
+    return MetricValue(value=weighted_mean([getattr(score, name) for score in known], known))
+
+
+def summary_of(
+    name: str, scores: Sequence[Score], summarise: Callable[[Sequence[float]], float]
 ) -> MetricValue | None:
-    """The field of that *name* over the cells that have it, summarised; `None` where none has."""
+    """The field of that *name* over the cells that have it, as *summarise* has it, unweighted."""
     numbers = [number for score in scores if (number := getattr(score, name)) is not None]
     return MetricValue(value=summarise(numbers)) if numbers else None
 
@@ -94,7 +103,7 @@ def noise_floor(scores: Sequence[Score]) -> MetricValue | None:
     """Median floor of the cells, with its 95 % interval by the repeats that it comes from."""
     from harness.base.stats.spread import spread_interval
 
-    floor = mean_of("floor", scores, median)
+    floor = summary_of("floor", scores, median)
     freedom = sum(score.trials - 1 for score in scores)
     if floor is None or not freedom:
         return floor
@@ -111,4 +120,4 @@ def within_noise(scores: Sequence[Score]) -> MetricValue | None:
 def coverage(name: str, scores: Sequence[Score]) -> MetricValue | None:
     """Share of the cells that lie in their interval; `None` unless every cell has one."""
     has_all = all(getattr(score, name) is not None for score in scores)
-    return mean_of(name, scores) if has_all else None
+    return summary_of(name, scores, fmean) if has_all else None  # shown as a number of cells
