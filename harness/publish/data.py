@@ -150,7 +150,9 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())
     profiled = {trial.cell.id for trial in evaluation.plan if trial.profiling}
-    ranges = {score.cell: score.range for score in evaluation.run.read_scores().scores}
+    scored = evaluation.run.read_scores().scores
+    ranges = {score.cell: score.range for score in scored}
+    weights = {score.cell: score.weight for score in scored}
     for key, cell in evaluation.cells.items():
         values = axis_values(cell)
         workload = cell.workload
@@ -163,6 +165,7 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
             "hardware": hardware(cell),
             "use": "profile" if key in profiled else "score",
             "range": ranges.get(key, ""),
+            "weight": weights.get(key),
             "settings": "; ".join(f"{axis}={values[axis]}" for axis in axes if axis in values),
         }
 

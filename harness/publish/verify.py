@@ -204,7 +204,8 @@ class Subject(NamedTuple):
     ranked: List[str]
     cells: List[str]
     unranked: Set[str]
-    left_out: int = 0  # extrapolated cells that the question leaves out
+    left_out: int  # extrapolated cells that the question leaves out
+    shares: Dict[str, Any]  # weights of drawn cells, `None` where all count alike
 
     def row(self, model: str, cells: Iterable[str]) -> List[Row]:
         """Scores of a model in those cells."""
@@ -217,9 +218,17 @@ class Subject(NamedTuple):
             return [row["relative_error"] for row in rows]
         return [abs(row["predicted"] / row["measured"] * stretch - 1) for row in rows]
 
+    def weights(self, cells: Iterable[str]) -> List[float]:
+        """How much each of those cells counts: 1 on average (section 3)."""
+        shares = [self.shares.get(cell) for cell in cells]
+        if None in shares or len(set(shares)) == 1:
+            return [1.0] * len(shares)
+        total = math.fsum(shares)  # type: ignore[arg-type]
+        return [len(shares) * w / total for w in shares]  # type: ignore[operator]
+
     def error(self, model: str, cells: List[str]) -> float:
         """Mean relative error of a model over those cells."""
-        return math.fsum(self.errors(model, cells)) / len(cells)
+        return mean_of(self.errors(model, cells), self.weights(cells))
 
     def units(self, cells: Iterable[str]) -> List[str]:
         """What varies together with each cell: itself, or its input (section 4)."""
@@ -234,10 +243,10 @@ class Subject(NamedTuple):
             by_input[self.inputs[cell] or cell].append(cell)
         return [cells for _, cells in sorted(by_input.items()) if len(cells) >= 2]
 
-    def by_time(self, model: str, cells: Iterable[str]) -> List[Row]:
-        """Scores of a model in those cells, in the order of what was measured (section 5)."""
+    def by_time(self, model: str, cells: Iterable[str]) -> List[str]:
+        """Those cells in the order of what was measured, by the scores of a model (section 5)."""
         row = self.scores[model]
-        return [row[cell] for cell in sorted(cells, key=lambda cell: (row[cell]["measured"], cell))]
+        return sorted(cells, key=lambda cell: (row[cell]["measured"], cell))
 
     def places(self, model: str, cells: List[str]) -> List[int]:
         """Of each cell the place of its unit, by the mean of what was measured (section 4)."""
@@ -273,7 +282,8 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     workloads = {key[0]: cell.get("workload", "") for key, cell in run["cells"].items()}
     given = (about["level"], read_at, stretches, inputs, workloads, anew_of(run))
     left_out = len(outside) if about["extrapolate"] == "out" else 0
-    ranked = (answered, names, cells, unranked, left_out)
+    shares = {key[0]: cell.get("weight") for key, cell in run["cells"].items()}
+    ranked = (answered, names, cells, unranked, left_out, shares)
     found = Subject(asks, about["asked"], scope, *given, *ranked)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
@@ -331,12 +341,13 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
     same = first_alike({model: about.row(model, cells) for model in models})
     tested = [*dict.fromkeys((same[a], same[b]) for a, b in pairs if same[a] != same[b])]
     units = about.places(pairs[0][0], cells) if pairs else []
+    weights = about.weights(cells)
     tests = {}
     gaps = gaps_of(about, tested, cells, 1.0)
     if len(set(units)) >= FEWEST_UNITS:
         at_each = [
-            flip_tests(gaps_of(about, tested, cells, stretch), units, name, about.level)
-            for stretch in about.stretches
+            flip_tests(gaps_of(about, tested, cells, at), units, name, about.level, weights)
+            for at in about.stretches
         ]
         tests = dict(zip(tested, map(held_at_all, zip(*at_each))))
     rows = {}  # type: Table
@@ -349,7 +360,8 @@ def family(about: Subject, pairs: Any, models: Iterable[str], cells: Any, kind: 
             values += with_any_profile(about, (key, cells), tests[key], (values[4], name))
         elif key[0] != key[1]:
             gap = gaps[tested.index(key)]
-            values = (mean(gap), min(gap), max(gap), None, "undecided", "", None, None)
+            ends = (min(gap), max(gap), None, "undecided", "", None, None)
+            values = (mean_of(gap, weights), *ends)
         columns = ["difference", "low", "high", "chance", "verdict"]
         columns += ANY if about.anew is not None else ()
         rows["job_s", speed, a, b, name] = dict(zip(columns, values), cells=len(cells))
@@ -392,7 +404,9 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
         if len(counts) > 1 or counts == {0} or None in times:
             return None
         weights = [row["weight"] for row in rows[pair[0]][0]]
-        moved = [moved_gap(about, rows, own_cells, number) for number in range(len(weights))]
+        weight_of = dict(zip(cells, about.weights(cells)))
+        numbers = range(len(weights))
+        moved = [moved_gap(about, rows, (own_cells, weight_of), number) for number in numbers]
         squares = [weight * by**2 for weight, by in zip(weights, moved)]
         variances.append(math.fsum(squares) / len(cells) ** 2)
         freedoms.append(math.fsum(weights))
@@ -403,14 +417,16 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
     return math.sqrt(total), total**2 / math.fsum(parts)
 
 
-def moved_gap(about: Subject, rows: Any, cells: Any, number: int) -> float:
+def moved_gap(about: Subject, rows: Any, where: Any, number: int) -> float:
     """By how much the sum of the gaps of a pair moves with the profile of that number."""
+    cells, weight_of = where
     moved = []
     for model, of_model in rows.items():
         old = about.row(model, cells)
         pairs = zip(old, of_model)
         new = [abs(row[number]["predicted"] / kept["measured"] - 1) for kept, row in pairs]
-        moved.append(math.fsum(x - kept["relative_error"] for x, kept in zip(new, old)))
+        by_cell = zip(cells, new, old)
+        moved.append(math.fsum(weight_of[c] * (x - k["relative_error"]) for c, x, k in by_cell))
     return moved[0] - moved[1]
 
 
@@ -454,11 +470,18 @@ def with_verdict(test: Any, level: float) -> Any:
     return (difference, *ends, chance, verdict)
 
 
-def flip_tests(gaps: List[List[float]], units: List[int], side: str, level: float) -> Any:
-    """Of each pair: difference, both ends, chance; one family, whose signs are flipped together."""
+def flip_tests(
+    gaps: List[List[float]], units: List[int], side: str, level: float, counts: Any = None
+) -> Any:
+    """
+    Of each pair: difference, both ends, chance; one family, whose signs are flipped together.
+
+    *counts* say how much each cell counts, 1 on average; without them all count alike.
+    """
     names = sorted(set(units))
-    weights = [units.count(name) / len(units) for name in names]
-    sums = [sums_of(gap, units) for gap in gaps]
+    counts = counts or [1.0] * len(units)
+    weights = sums_of(counts, units)
+    sums = [sums_of([count * value for count, value in zip(counts, gap)], units) for gap in gaps]
     fold = float if side == "asked" else abs  # type: Any
     lengths = [math.sqrt(math.fsum(x * x for x in unit_sums)) or 1.0 for unit_sums in sums]
     seen = [fold(-math.fsum(x) / length) for x, length in zip(sums, lengths)]
@@ -564,25 +587,35 @@ def floors_of(rows: List[Row]) -> Any:
     return [largest if row["floor"] is None else row["floor"] for row in rows] if largest else None
 
 
-def floor_and_high(rows: List[Row]) -> Any:
+def mean_of(values: List[float], weights: Any = None) -> float:
+    """Mean of *values* of cells; *weights* say how much each counts, 1 on average."""
+    if not weights:
+        return float(mean(values))
+    return math.fsum(weight * value for weight, value in zip(weights, values)) / len(weights)
+
+
+def floor_and_high(rows: List[Row], weights: Any = None) -> Any:
     """Mean error of a perfect model, and what 95 of 100 of its draws do not exceed."""
     floors = floors_of(rows)
     if floors is None:
         return None, None
     draws = normal_draws("perfect", len(rows))
-    means = [mean(abs(z) * floor for z, floor in zip(draw, floors)) for draw in draws]
+    means = [mean_of([abs(z * w) for z, w in zip(draw, floors)], weights) for draw in draws]
     return mean(means), sorted(means)[round(0.95 * DRAWS) - 1]
 
 
-def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
+def mean_interval(
+    errors: List[float], units: List[str], weights: Any = None
+) -> Tuple[float, float]:
     """Interval of a mean at 95 %, by Hall's transformation (1992); of few cells their range."""
     if len(set(units)) < INTERVAL_UNITS:
         return min(errors), max(errors)
     names = sorted(set(units))
-    without = [mean_without(name, errors, units) for name in names]
+    weights = weights or [1.0] * len(errors)
+    without = [mean_without(name, [*zip(errors, units, weights)]) for name in names]
     moved = [mean(without) - value for value in without]
     largest = max(map(abs, moved))
-    centre = mean(errors)
+    centre = mean_of(errors, weights)
     if not largest:
         return centre, centre
     count = len(names)
@@ -600,9 +633,10 @@ def mean_interval(errors: List[float], units: List[str]) -> Tuple[float, float]:
     return max(0.0, min(ends[0], centre)), max(ends[1], centre)
 
 
-def mean_without(name: str, errors: List[float], units: List[str]) -> float:
-    """The mean of the errors that are not of that unit."""
-    return mean(error for error, unit in zip(errors, units) if unit != name)
+def mean_without(name: str, cells: Any) -> float:
+    """The mean of the errors that are not of that unit; *cells*: error, unit and weight of each."""
+    kept = [(error, weight) for error, unit, weight in cells if unit != name]
+    return math.fsum(error * weight for error, weight in kept) / math.fsum(w for _, w in kept)
 
 
 def share(value: float) -> str:
@@ -654,13 +688,16 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     if not cells:
         return f"It cannot be told: {model} has no answer in a cell."
     units = about.units(cells)
-    ends_at = [mean_interval(about.errors(model, cells, at), units) for at in about.stretches]
+    weights = about.weights(cells)
+    errors_at = [about.errors(model, cells, stretch) for stretch in about.stretches]
+    ends_at = [mean_interval(errors, units, weights) for errors in errors_at]
     low, high = min(low for low, _ in ends_at), max(high for _, high in ends_at)
     is_interval = len(set(about.units(cells))) >= INTERVAL_UNITS
     ends = f"{'95 %' if is_interval else 'cells'}: {share(low)} to {share(high)}"
     error = about.error(model, cells)
     off = f"off by {share(error)} on average ({ends}) over {cells_text(len(cells))}, at worst by"
-    perfect = floor_clause(about.by_time(model, cells), error)
+    in_order = about.by_time(model, cells)
+    perfect = floor_clause(about.row(model, in_order), error, about.weights(in_order))
     off += f" {share(max(about.errors(model, cells)))}; {perfect}."
     if not is_best or len(about.ranked) < 2:
         return f"{model} is {off}"
@@ -668,9 +705,9 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     return f"Of {len(about.ranked)} models {model} errs least: {off} {rivals}"
 
 
-def floor_clause(rows: List[Row], error: float) -> str:
+def floor_clause(rows: List[Row], error: float, weights: Any = None) -> str:
     """What a perfect model would have."""
-    floor, high = floor_and_high(rows)
+    floor, high = floor_and_high(rows, weights)
     if floor is None:
         return "the noise is not known"
     inside = ", so that this is inside the noise" if error <= high else ""
@@ -794,7 +831,8 @@ def answer_choice(tried: int, about: Subject) -> str:
     text = f"{listed(chosen)} {verb}: {choices} takes {share(mean(regrets[best]))} longer than the"
     text += f" fastest setting, mean over {inputs} with {sum(map(len, groups))} settings in all, at"
     text += f" worst {share(max(regrets[best]))}"
-    floor = perfect_regret([about.by_time(best, cells) for cells in groups], tried)
+    in_order = [about.row(best, about.by_time(best, cells)) for cells in groups]
+    floor = perfect_regret(in_order, tried)
     if floor is not None:
         text += f"; a perfect model would lose {share(floor)}"
     if len(chosen) < len(ranked):
@@ -897,7 +935,8 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     nearest = [model for model in about.ranked if model not in farther]
     is_decided = len(nearest) == 1
     for model in about.ranked:
-        low, high = mean_interval(about.errors(model, about.cells), about.units(about.cells))
+        errors, units = about.errors(model, about.cells), about.units(about.cells)
+        low, high = mean_interval(errors, units, about.weights(about.cells))
         place = beside_first(model, about, comparisons)
         if model == about.ranked[0]:
             place = "nearest" if is_decided else "undecided"
