@@ -7,6 +7,7 @@ import math
 
 from itertools import combinations
 from random import Random
+from statistics import fmean
 
 import pytest
 
@@ -40,12 +41,14 @@ def measured(random):
         random.choice((0.03, 0)),
     )
     of_inputs = random.choice((1, 2, 2))
+    is_drawn = random.random() < 0.5
     slower = random.choice((1.0, 1.1))
     for place in range(random.choice((1, 5, 6, 7, 7, 8, 8, 9))):
         workload, level = ("wordcount", "terasort")[place % 2], random.uniform(10, 90)
         inputs = random.choice(("", f"{workload} {place // of_inputs}"))
         outside = random.choice(("inside", "inside", "outside"))
         share = random.choice((0.1, 0.2, 0.4))
+        weight = random.choice((1, 1, 2, 3)) * random.uniform(0.02, 0.2) if is_drawn else None
         for number in range(random.choice(repeats)):
             job_s = level * math.exp(random.gauss(0, noise))
             frame_s = job_s * (random.choice((0.1, 0.2, 0.4)) if noise else share)
@@ -56,7 +59,7 @@ def measured(random):
             yield Measurement(
                 cell=f"c{place}", workload=workload, trial=f"c{place}-{number}", input=inputs,
                 raw_s=times, reference_s={name: slower * time_s for name, time_s in times.items()},
-                range=outside,
+                range=outside, weight=weight,
             )  # fmt: skip
 
 
@@ -179,7 +182,12 @@ def run_tables(measurements, predictions, question, level, drift=None):
     about["read_at"] = ""
     about["read_at"] = speed_of(about, tables(measurements, [])[0])
     cells = {
-        (each.cell,): {"range": each.range, "input": each.input, "workload": each.workload}
+        (each.cell,): {
+            "range": each.range,
+            "input": each.input,
+            "workload": each.workload,
+            "weight": each.weight,
+        }
         for each in measurements
     }
     rows = tables(measurements, predictions)[1]
@@ -270,9 +278,11 @@ def plain_rows(scores, speed):
 
 def plain_error(rows):
     """
-    Mean relative error.
+    Mean relative error, of drawn cells by their weights.
     """
-    return math.fsum(abs(row.predicted_s / row.measured_s - 1) for row in rows) / len(rows)
+    weights = [row.weight or 1 for row in rows]
+    errors = [abs(row.predicted_s / row.measured_s - 1) for row in rows]
+    return fmean(errors, weights)
 
 
 def units_in_order(cells, scope):
@@ -324,10 +334,13 @@ def plain_verdicts(rows, pairs, side, settings):
     cells = next(iter(rows.values()), [])
     units = units_in_order(cells, scope)
     gaps = plain_gaps(rows, tested, 1.0)
-    numbers = {one: (math.fsum(gap) / len(gap), min(gap), max(gap), None, "undecided")
+    weights = [row.weight or 1 for row in cells]
+    numbers = {one: (fmean(gap, weights), min(gap), max(gap), None, "undecided")
                for one, gap in zip(tested, gaps, strict=True)}  # fmt: skip
     if tested and len(set(units)) >= 6:
-        at_each = [family(plain_gaps(rows, tested, by), units, side, level) for by in stretches]
+        at_each = [
+            family(plain_gaps(rows, tested, by), units, side, level, weights) for by in stretches
+        ]
         for one, *found_at in zip(tested, *at_each, strict=True):
             difference, low, high, chance = zip(*found_at, strict=True)
             found = (difference[0], min(low), max(high), max(chance))

@@ -29,17 +29,18 @@ def signs_of_flips(unit_count):
     return flips
 
 
-def sums_by_unit(gaps, units):
+def sums_by_unit(gaps, units, weights=None):
     """
     What the cells of each unit add to the mean, by the names of the units, and its cells' share.
     """
-    cell_count = len(units)
+    weights = weights or [1] * len(units)
+    total = math.fsum(weights)
     sums = []
     shares = []
     for name in sorted(set(units)):
-        of_unit = [gap for gap, unit in zip(gaps, units, strict=True) if unit == name]
-        sums.append(math.fsum(of_unit) / cell_count)
-        shares.append(len(of_unit) / cell_count)
+        of_unit = [place for place, unit in enumerate(units) if unit == name]
+        sums.append(math.fsum(weights[place] * gaps[place] for place in of_unit) / total)
+        shares.append(math.fsum(weights[place] for place in of_unit) / total)
     return sums, shares
 
 
@@ -52,12 +53,12 @@ def distance(sums, side):
     return clear if side == "first" else abs(clear)
 
 
-def family(pairs, units, side, level):
+def family(pairs, units, side, level, weights=None):
     """
     Difference, low, high and chance of each of *pairs*, which are lists of gaps by cell.
     """
-    all_sums = [sums_by_unit(gaps, units)[0] for gaps in pairs]
-    shares = sums_by_unit(pairs[0], units)[1]
+    all_sums = [sums_by_unit(gaps, units, weights)[0] for gaps in pairs]
+    shares = sums_by_unit(pairs[0], units, weights)[1]
     seen = [distance(sums, side) for sums in all_sums]
     lengths = [math.hypot(*sums) or 1.0 for sums in all_sums]  # the same in each flip
     flipped = []
