@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from harness.base.errors import DataError, HarnessError, MachineError
+from harness.base.errors import DataError, HarnessError, MachineError, SpecError
 from harness.base.records.trial import Cell, Trial
 from harness.core.evaluate.flow import Evaluation
 from harness.core.run import Console
@@ -75,9 +75,12 @@ def measure_night(
 
     *transfer* takes profiles to another machine, where the file asks for that.
 
-    `MachineError`: another harness does so.
+    `MachineError`: another harness does so; `SpecError`: its cells are drawn, each night others.
     """
     session = Session(text, source, results_dir, overrides, console)
+    if session.experiment.is_drawn:
+        what = "nights repeat the same cells, and design: drawn draws others each night"
+        raise SpecError(what, where=source, fix="take the whole grid: design: full")
     seed = session.experiment.seed
     on_alarm = session.experiment.nightly.on_alarm
     history = History(results_dir / session.experiment.name / FOLDER)

@@ -108,10 +108,21 @@ def shown_plan(document: Mapping[str, Any]) -> Iterator[Part]:
     yield Rows(columns, rows)
     left = about(document["estimate_s"])
     yield f"{count(len(rows), 'trial')}, {left} to go ({document['estimated']})"
+    if "to_draw" in document:
+        yield to_draw_sentence(document["to_draw"])
     if "profiling" in document:
         yield from shown_profiling(document["profiling"])
     if "decides" in document:
         yield f"What it can decide: {document['decides']['says']}."
+
+
+def to_draw_sentence(document: Mapping[str, Any]) -> str:
+    """Say how many cells will be drawn of how many, and how."""
+    from harness.base.documents.wording import listing
+
+    drawn = f"{document['draws']} of {document['candidates']} candidates will be drawn after"
+    drawn += f" profiling, where {listing(document['models'])} disagree"
+    return f"{drawn}; the time is that of the mean candidate."
 
 
 def shown_profiling(document: Mapping[str, Any]) -> Iterator[str]:

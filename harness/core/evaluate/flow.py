@@ -18,7 +18,13 @@ from harness.base.records.vet import VetBook
 from harness.core.evaluate.measurements import measure_trials
 from harness.core.evaluate.moved import answer_moved
 from harness.core.evaluate.reporting import report_data, report_document, vet_trials, write_report
-from harness.core.evaluate.steps import asked_question, predict_run, profile_run, score_run
+from harness.core.evaluate.steps import (
+    PlanOfDraw,
+    asked_question,
+    predict_run,
+    profile_run,
+    score_run,
+)
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.reports.data import ReportData
 
@@ -30,9 +36,13 @@ class Evaluation(StoredTrials):
         """Fit one profile per workload on the profiling trials, and store them."""
         return profile_run(self)
 
-    def predict(self) -> list[Prediction]:
-        """Have every model predict every scored cell, store the predictions and seal them."""
-        return predict_run(self)
+    def predict(self, plan_of: PlanOfDraw | None = None) -> list[Prediction]:
+        """
+        Have every model predict every scored cell, store the predictions and seal them.
+
+        Of a drawn design the cells are drawn first, where *plan_of* gives the plan with them.
+        """
+        return predict_run(self, plan_of)
 
     def score(self, stored: ScoreBook | None = None, *, strict: bool = False) -> ScoreBook:
         """

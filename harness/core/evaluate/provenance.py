@@ -15,10 +15,13 @@ from harness.base.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.base.records.trial import TrialRecord
 from harness.clusters.workloads import resolved
 from harness.core.evaluate import predict
+from harness.core.evaluate.own_code import kept_own
+from harness.core.evaluate.own_model import OwnModel
+from harness.core.experiment.model import Experiment
 from harness.core.store import RawLogs, Run
 from harness.core.store.evidence import Chain
 from harness.core.store.seal import SEAL
-from harness.models import find
+from harness.models import Model, find
 
 # What a model runs of these packages is hashed with it.
 _PACKAGES = (
@@ -87,3 +90,11 @@ def named_seals(raw: RawLogs) -> dict[str, str]:
             matched = _SEALED_BY.search(conf.read(_MOST_CONF_BYTES))
         named[name] = matched[1].decode() if matched else ""
     return named
+
+
+def asked_model(experiment: Experiment, name: str) -> tuple[str | Model, str]:
+    """Give the model of this *name*, and the SHA-256 of its code: a user's own is started."""
+    code = experiment.predict.code.get(name)
+    if code is None:
+        return name, model_code(name)
+    return OwnModel(kept_own(code)), code.sha256

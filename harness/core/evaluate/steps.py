@@ -7,33 +7,36 @@ Nothing here needs Hadoop: every number can be made again from the run's files o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 
 from harness.base.errors import DataError, EvidenceError, HarnessError
+from harness.base.records.draw import Draw
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile, SpeedCorrection, Statistic
 from harness.base.records.question import Asked, Question
 from harness.base.records.score import ScoreBook
+from harness.base.records.trial import Trial
 from harness.base.stats.resampling import FEWEST_REFITS
 from harness.base.stats.sequential import LOOK_ERROR
 from harness.base.text import excerpt
 from harness.clusters.monitor.rates import rate_statistics
+from harness.core.evaluate.drawn import draw_cells
 from harness.core.evaluate.drift import drift_of
 from harness.core.evaluate.measurements import measure_trials
-from harness.core.evaluate.own_code import kept_own
-from harness.core.evaluate.own_model import OwnModel
 from harness.core.evaluate.predict import predict_cells
-from harness.core.evaluate.provenance import blind_refusals, model_code
+from harness.core.evaluate.provenance import asked_model, blind_refusals
 from harness.core.evaluate.stored import StoredTrials
 from harness.core.store import Run
-from harness.models import Model
 from harness.observe.profiling import fit_profile, fit_speed
 from harness.observe.profiling.jobs import Observation
 from harness.scoring import score
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.tallies import PlannedTrial
+
+PlanOfDraw = Callable[[Draw], Sequence[Trial]]
 
 MOST_REPEATS = 12  # of a profile, where no cell has more trials
 MOST_REFITS = 20  # of a profile: their number bounds what predictions cost
@@ -143,12 +146,24 @@ def trials_left_out(trials_by_cell: Sequence[Sequence[str]]) -> list[set[str]]:
     return [ids for ids in chosen if ids]
 
 
-def predict_run(trials: StoredTrials) -> list[Prediction]:
-    """Have every model predict every scored cell, store the predictions and seal them."""
+def predict_run(trials: StoredTrials, plan_of: PlanOfDraw | None = None) -> list[Prediction]:
+    """
+    Have every model predict every scored cell, store the predictions and seal them.
+
+    Of a drawn design the cells are drawn first, where *plan_of* gives the plan with their trials.
+    """
     run = trials.run
     profiles = run.read_profiles()
     if not profiles:
         raise DataError("there is no profile", where=str(run.path), fix="harness profile FILE")
+    if plan_of is not None:
+        draw = draw_cells(trials.experiment, profiles, str(run.path))
+        run.write_draw(draw)
+        trials = replace(trials, plan=plan_of(draw))
+        run.write_plan(trials.plan)
+    elif trials.experiment.is_drawn and run.measured.read_draw() is None:
+        what = "its cells are drawn when it goes on, and none are yet"
+        raise DataError(what, where=str(run.path), fix="measure it: harness run FILE")
     # Cells that feed profiles are never scored, and no model is asked about controls.
     controls = trials.experiment.nightly.controls
     scored = {
@@ -160,7 +175,7 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
     hashes = run.profile_hashes()
     predictions: list[Prediction] = []
     for model_name in trials.experiment.predict.models:
-        model, code = asked_model(trials, model_name)
+        model, code = asked_model(trials.experiment, model_name)
         by_model = []
         for prediction in predict_cells(model, cells, profiles, trials.resolved):
             workload = trials.cells[prediction.cell].workload.name
@@ -170,14 +185,6 @@ def predict_run(trials: StoredTrials) -> list[Prediction]:
         predictions += by_model
     run.seal.add(trials.experiment.question)
     return predictions
-
-
-def asked_model(trials: StoredTrials, name: str) -> tuple[str | Model, str]:
-    """Give the model of this *name*, and the SHA-256 of its code: a user's own is started."""
-    code = trials.experiment.predict.code.get(name)
-    if code is None:
-        return name, model_code(name)
-    return OwnModel(kept_own(code)), code.sha256
 
 
 def score_run(

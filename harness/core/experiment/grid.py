@@ -30,6 +30,7 @@ from harness.base.records.trial import (
     digest,
 )
 from harness.base.units import format_bit_rate, format_bytes, format_rate, parse_bytes, parse_rate
+from harness.core.experiment.drawn import require_drawn
 from harness.core.experiment.model import UNLIMITED, Experiment, Predict, WorkloadAxes
 from harness.core.experiment.sentinels import require_sentinels, with_sentinels
 
@@ -48,7 +49,11 @@ _VAGUE = {"mb", "ms", "bytes", "limit", "enable", "enabled", "percent", "factor"
 
 
 def expand(experiment: Experiment) -> tuple[Cell, ...]:
-    """All cells of the design, each once, in the order of the file; `SpecError`: far too many."""
+    """
+    All cells of the design, each once, in the order of the file; `SpecError`: far too many.
+
+    Of a drawn design these are all that may be drawn, with those that feed the profiles.
+    """
     if experiment.is_until_decided and not experiment.predict.is_blind:
         what = "repeat: until decided needs predictions to decide between"
         fix = "write predict with models, profile_on and order: blind"
@@ -57,6 +62,7 @@ def expand(experiment: Experiment) -> tuple[Cell, ...]:
         what = "repeat: until decided chooses its cells by the verdict, not the fastest"
         raise SpecError(what, where="fastest", fix="leave it out, or write repeat: 3")
     require_sentinels(experiment)
+    require_drawn(experiment)
     grids = [(workload, _grid(experiment, workload)) for workload in experiment.workloads]
     _refuse_size(experiment, [grid for _, grid in grids])
     cells = (_cell(experiment, workload, point) for workload, point in _points(experiment, grids))
@@ -85,7 +91,7 @@ def _grid(experiment: Experiment, workload: WorkloadAxes) -> _Grid:
 def _refuse_size(experiment: Experiment, grids: Sequence[_Grid]) -> None:
     """`SpecError` where *grids* have far too many cells or trials; none is made to count them."""
     count = experiment.design.points
-    if count is None:
+    if count is None or experiment.is_drawn:
         count = sum(math.prod(map(len, grid.values())) for grid in grids)
     for number, most, noun in (
         (count, 10_000, "cells"),
@@ -330,7 +336,7 @@ def _points(
 
     These are points of the unit cube, the workload as its first side, snapped to the axes' values.
     """
-    if experiment.design.points is None:
+    if experiment.design.points is None or experiment.is_drawn:
         for workload, grid in grids:
             for values in itertools.product(*grid.values()):
                 yield workload, dict(zip(grid, values, strict=True))

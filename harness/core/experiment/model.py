@@ -427,9 +427,13 @@ class WorkloadAxes(_FileRecord):
 
 
 class Design(_FileRecord):
-    """Which points of the grid are taken: all, or *points* of a space-filling choice."""
+    """
+    Which points of the grid are taken: all, or *points* of a space-filling choice.
 
-    kind: Literal["full", "sobol", "latin"] = "full"
+    Of a drawn one so many are drawn, after profiling, where the asked models disagree.
+    """
+
+    kind: Literal["full", "sobol", "latin", "drawn"] = "full"
     points: Count | None = None
 
 
@@ -569,11 +573,11 @@ class Experiment(_FileRecord):
         *_word_or_count(
             ("kind", "points"),
             ["full"],
-            ["sobol", "latin"],
-            "is not a valid design; write full, {sobol: 32} or {latin: 32}",
+            ["sobol", "latin", "drawn"],
+            "is not a valid design; write full, {sobol: 32}, {latin: 32} or {drawn: 24}",
         ),
     ] = Design()
-    """full, {sobol: N} or {latin: N} (default: full)"""
+    """full, {sobol: N}, {latin: N}, or {drawn: N}: where models disagree (default: full)"""
     repeat: Annotated[int, *_number("whole number", 1, 10**6, word="until decided")] = 3
     """trials of each cell, or until decided: as few as a verdict takes (default: 3)"""
     fastest: Annotated[int, *_number("whole number", 0, 10**6)] = 0
@@ -643,6 +647,16 @@ class Experiment(_FileRecord):
     def is_until_decided(self) -> bool:
         """Whether trials are added until the models' comparison has a verdict."""
         return self.repeat == UNTIL_DECIDED
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its scored cells are drawn once the profiling cells are measured."""
+        return self.design.kind == "drawn"
+
+    @property
+    def asked_models(self) -> tuple[str, ...]:
+        """Models that the question names, or else all that predict."""
+        return self.question.models or self.predict.models
 
     @property
     def first_repeats(self) -> int:

@@ -12,7 +12,8 @@ from harness.base.documents.wording import count
 from harness.base.errors import HarnessError, SpecError
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.experiment.cover import Covered, covered_by
-from harness.core.experiment.grid import is_profiling
+from harness.core.experiment.drawn import too_few_error
+from harness.core.experiment.grid import is_profiling, label, varying
 from harness.core.experiment.model import Experiment
 from harness.core.store import Store
 from harness.scoring.design import (
@@ -42,8 +43,12 @@ def decision_of(
     if question.scope == "inputs":
         units = {f"{cell.spec.name} {cell.spec.input_bytes}" for cell in scored}
         noun = "input"
+    cell_count = len(scored)
+    if experiment.is_drawn:  # of these; that they tell more than others is not counted on
+        cell_count = experiment.design.points or 0
+    unit_count = min(len(units), cell_count)
     pairs = pair_count(question, models)
-    design = Design(len(units), noun, len(scored), max(1, experiment.repeat), pairs)
+    design = Design(unit_count, noun, cell_count, max(1, experiment.repeat), pairs)
     return decide(design, earlier_spread(experiment, store) or TYPICAL, question)
 
 
@@ -61,6 +66,16 @@ def require_choices(experiment: Experiment, cells: Sequence[ResolvedCell], sourc
         what += f" input, and none has more than {most}"
         fix = "give a property of configuration more values, or try fewer choices"
         raise SpecError(what, where=source, fix=fix)
+
+
+def require_enough_to_draw(
+    experiment: Experiment, cells: Sequence[ResolvedCell], source: str
+) -> None:
+    """`SpecError` where a drawn design is to draw more cells than its question is about."""
+    if experiment.is_drawn:
+        candidates = len(asked_cells(experiment, cells))
+        if candidates < (experiment.design.points or 0):
+            raise too_few_error(experiment, candidates, source)
 
 
 def coverage(experiment: Experiment, cells: Iterable[ResolvedCell]) -> list[Covered]:
@@ -137,13 +152,15 @@ def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:
 
 
 def profiling_document(
-    found: Iterable[Covered], trials: Sequence[Mapping[str, Any]]
+    found: Iterable[Covered], plan: Mapping[str, Any], cells: Iterable[ResolvedCell]
 ) -> dict[str, Any]:
-    """What `harness plan --json` says of the profiling cells among its *trials*."""
-    labels = {trial["cell_id"]: trial["label"] for trial in trials}
+    """What `harness plan --json` says of the profiling cells of its *plan*, among all *cells*."""
+    cells = [*cells]
+    axes = varying(cell.cell for cell in cells)
+    labels = {cell.id: label(cell.cell, axes) for cell in cells}
     profiling_s = 0.0
-    total_s = 0.0
-    for trial in trials:
+    total_s: float = plan.get("to_draw", {}).get("estimate_s", 0.0)
+    for trial in plan["trials"]:
         seconds = trial["estimate_s"] + trial["before_s"]
         total_s += seconds
         profiling_s += seconds * trial["profiling"]

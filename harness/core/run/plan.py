@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
+from statistics import fmean
 from typing import Any
 
 from harness.base.documents.wording import count
@@ -83,6 +84,29 @@ def make_plan(
         "trials": planned,
         "estimate_s": total_s,
         "estimated": basis_of_estimate(trials, estimator),
+    }
+
+
+def document_to_draw(
+    experiment: Experiment, candidates: Sequence[ResolvedCell], estimator: Estimator
+) -> dict[str, Any]:
+    """
+    What `harness plan --json` says of cells that will be drawn: how many of which, and seconds.
+
+    Which ones it will be is not known: each counts as the mean of the *candidates*, and with each
+    its input is generated.  Their clusters start once more, with warm-up trials.
+    """
+    draws = experiment.design.points or 0
+    work_s = fmean(min(experiment.trial_limit_s, estimator.seconds(cell)) for cell in candidates)
+    generation_s = fmean(estimator.seconds(cell, is_generation=True) for cell in candidates)
+    trial_s = work_s + estimator.gap_s
+    starts = len({cell.cell.cluster.id for cell in candidates}) * experiment.starts
+    before_s = starts * (estimator.start_s + experiment.warmup * trial_s)
+    return {
+        "draws": draws,
+        "candidates": len(candidates),
+        "models": list(experiment.asked_models),
+        "estimate_s": before_s + draws * (experiment.repeat * trial_s + generation_s),
     }
 
 

@@ -43,6 +43,9 @@ def reproduce(
         made_stages = [stage for stage in made_stages if stage != "profiles"]
     stored = None if has_traces else run.read_scores()
     remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made_stages])
+    draw = run.measured.read_draw()
+    if draw is not None and remade_run.measured.read_draw() is None:
+        remade_run.measured.write_draw(draw)  # what was drawn is drawn
     evaluation = Evaluation(remade_run, experiment, run.read_plan())
 
     def predict() -> None:

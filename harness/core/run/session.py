@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, HarnessError, MachineError, SpecError
+from harness.base.records.draw import Draw
 from harness.base.records.profile import Profile
 from harness.base.records.trial import Cell, Trial, TrialRecord, Versions
 from harness.base.text import excerpt
@@ -27,12 +28,13 @@ from harness.clusters.monitor.machine import machine_facts
 from harness.clusters.monitor.probe import probe_jar
 from harness.clusters.monitor.rates import are_rates_required
 from harness.core.evaluate.flow import Evaluation
-from harness.core.experiment.grid import expand, order
+from harness.core.experiment.grid import expand
 from harness.core.experiment.model import Experiment, Predict
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
 from harness.core.run.asking import is_lent_alike, lent_profiles
 from harness.core.run.decides import (
+    asked_cells,
     coverage,
     decision_document,
     decision_of,
@@ -40,12 +42,14 @@ from harness.core.run.decides import (
     require_asked,
     require_choices,
     require_decisive,
+    require_enough_to_draw,
 )
+from harness.core.run.drawn import planned_trials
 from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.core.run.experiment_file import ExperimentFile
 from harness.core.run.manifest import record_command
-from harness.core.run.plan import make_plan
+from harness.core.run.plan import document_to_draw, make_plan
 from harness.core.run.preflight import Preflight
 from harness.core.run.repeats import more_of_fastest, until_decided
 from harness.core.run.reuse import is_same, take_over
@@ -124,14 +128,18 @@ class Session:
 
     @cached_property
     def trials(self) -> tuple[Trial, ...]:
-        """Every trial, in the order in which it is run."""
-        return order(self.experiment, expand(self.experiment), self.versions)
+        """Every trial, in the order in which it is run; of a drawn design those before the draw."""
+        return planned_trials(self.experiment, expand(self.experiment), None, self.versions)
 
-    def _trials_of(self, experiment: Experiment) -> tuple[Trial, ...]:
-        """Every trial of *experiment*: that of the file, or that with which a run was sealed."""
-        if experiment == self.experiment:
+    def _trials_of(self, experiment: Experiment, draw: Draw | None) -> tuple[Trial, ...]:
+        """
+        Every trial of *experiment*: that of the file, or that with which a run was sealed.
+
+        Of a drawn design its scored trials follow from the *draw*.
+        """
+        if experiment == self.experiment and draw is None:
             return self.trials
-        return order(experiment, expand(experiment), self.versions)
+        return planned_trials(experiment, expand(experiment), draw, self.versions)
 
     @cached_property
     def borrowed(self) -> Mapping[str, Profile]:
@@ -171,6 +179,7 @@ class Session:
             Store(self.results_dir).find(self.experiment.question.moved_since)
         cells = [*self.file.cells.values()]
         require_choices(self.experiment, cells, self.source)
+        require_enough_to_draw(self.experiment, cells, self.source)
         return decision_of(self.experiment, cells, Store(self.results_dir))
 
     def plan(self) -> dict[str, Any]:
@@ -182,8 +191,9 @@ class Session:
             why = error.what.partition(": ")[0]
             self.console.say(f"warning: harness run refuses this: {why} (fix: {error.fix})")
         document = self._plan()
-        if covered := coverage(self.experiment, self.file.cells.values()):
-            document["profiling"] = profiling_document(covered, document["trials"])
+        cells = self.file.cells.values()
+        if covered := coverage(self.experiment, cells):
+            document["profiling"] = profiling_document(covered, document, cells)
         if found is not None:
             document["decides"] = decision_document(found)
         return document
@@ -197,19 +207,24 @@ class Session:
         """All trials with what the newest run of the experiment has of them."""
         experiment = self.experiment
         runs = [run for run in Store(self.results_dir).fitting(experiment) if run.trial_ids()]
-        trials = order(experiment, expand(experiment), self._versions_of_plan(runs))
+        versions = self._versions_of_plan(runs)
+        newest = runs[-1] if runs else None
+        draw = None if newest is None or newest.finished else sealed_draw(newest)
+        trials = planned_trials(experiment, expand(experiment), draw, versions)
         self.preflight.warn()
         self.preflight.warn_of_lacks()
         try:
             _ = self.borrowed
         except HarnessError as error:
             self.console.say(f"warning: predict.from: {error.what}")
-        if not runs:
-            return make_plan(experiment, trials, {}, self.estimator())
-        newest = runs[-1]
+        estimator = self.estimator()
+        if newest is None:
+            return self._with_cells_to_draw(make_plan(experiment, trials, {}, estimator), estimator)
         is_finished = newest.finished
         records = newest.trials()
-        plan = make_plan(experiment, trials, records, self.estimator(), is_finished=is_finished)
+        plan = make_plan(experiment, trials, records, estimator, is_finished=is_finished)
+        if draw is None:
+            plan = self._with_cells_to_draw(plan, estimator)
         held_count = sum(trial["state"] != "pending" for trial in plan["trials"])
         if not held_count:
             return plan
@@ -219,6 +234,15 @@ class Session:
         held = f"{held_count} of {count(len(trials), 'trial')}"
         self.console.say(f"run {newest.path} holds {held}, and {end}")
         return {**plan, "run": newest.path}
+
+    def _with_cells_to_draw(self, plan: dict[str, Any], estimator: Estimator) -> dict[str, Any]:
+        """*plan* with what is drawn after profiling, if anything is, and the time that it takes."""
+        if not self.experiment.is_drawn:
+            return plan
+        candidates = asked_cells(self.experiment, [*self.file.cells.values()])
+        document = document_to_draw(self.experiment, candidates, estimator)
+        estimate_s = plan["estimate_s"] + document["estimate_s"]
+        return {**plan, "estimate_s": estimate_s, "to_draw": document}
 
     def _versions_of_plan(self, runs: Sequence[Run]) -> Versions:
         """Versions here; where this machine lacks Java or Hadoop, those of the newest of *runs*."""
@@ -288,7 +312,8 @@ class Session:
             experiment = self._settle(run)
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
-            trials = self._trials_of(experiment) if trials is None else trials
+            if trials is None:
+                trials = self._trials_of(experiment, sealed_draw(run))
             if reuse:
                 taken = take_over(run, Store(self.results_dir), trials)
                 self.console.say(f"taken over: {len(taken)} earlier trials")
@@ -345,6 +370,8 @@ class Session:
         self.console.say(f"run {run.path} ({done_count} of {count(len(planned), 'trial')} done)")
         estimator = self.estimator()
         plan = make_plan(experiment, planned, records, estimator)
+        if not run.seal.exists():
+            plan = self._with_cells_to_draw(plan, estimator)
         if left_s := plan["estimate_s"]:
             self.console.say(f"it will take {about(left_s)} ({plan['estimated']})")
         expected_s = {
@@ -354,11 +381,19 @@ class Session:
 
     def _more_of(self, experiment: Experiment) -> MoreTrials | None:
         """What gives trials of *experiment* to be added; `None`: its plan is all."""
+        if experiment.is_drawn:
+            return self._drawn_trials
         if experiment.fastest:
             return lambda run: more_of_fastest(self.evaluation(run), self.versions)
         if experiment.is_until_decided:
             return lambda run: until_decided(self.evaluation(run), self.versions, self.console)
         return None
+
+    def _drawn_trials(self, run: Run) -> list[Trial]:
+        """Trials of the cells that were drawn, and sentinels among them, which are still to run."""
+        self.seal(run)
+        ended = run.trials()
+        return [trial for trial in run.read_plan() if trial.id not in ended]
 
     def seal(self, run: Run) -> str:
         """SHA-256 of the seal of *run*, made of its profiling trials where there is none yet."""
@@ -370,7 +405,10 @@ class Session:
                 if not any(record.trial.profiling for record in evaluation.done.values()):
                     run.finish()  # nothing can come of it: the next call opens another run
                 evaluation.profile()
-            predictions = evaluation.predict()
+            plan_of = None
+            if evaluation.experiment.is_drawn:
+                plan_of = partial(self._trials_of, evaluation.experiment)
+            predictions = evaluation.predict(plan_of)
             self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")
         return run.seal.sha256()
 
@@ -458,3 +496,8 @@ class Session:
             what = f"{what} {'; '.join(shown)}"
         fix = f"name that run in the place of the file, or measure: harness run {self.source}"
         raise DataError(what, where=self.source, fix=fix)
+
+
+def sealed_draw(run: Run) -> Draw | None:
+    """Which cells *run* has drawn; what was not sealed when it was interrupted is drawn again."""
+    return run.read_draw() if run.seal.exists() else None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.base.errors import DataError, EvidenceError, MachineError
+from harness.base.records.draw import Draw
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -37,7 +38,7 @@ from harness.core.store.published import (
     require_published,
 )
 from harness.core.store.readings import run_of_reading, write_source
-from harness.core.store.seal import ANALYSES, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
+from harness.core.store.seal import ANALYSES, DRAWN, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
 from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
 from harness.observe.storage import tables
 from harness.observe.storage.files import (
@@ -388,9 +389,26 @@ class Run:
 
     def read_predictions(self) -> dict[str, tuple[Prediction, ...]]:
         """Predictions by model, in the order in which they were written."""
-        paths = self.seal.files(PREDICTIONS)
+        paths = [path for path in self.seal.files(PREDICTIONS) if path.suffix == ".jsonl"]
         read = partial(self.opener.read_lines, Prediction, fix=PREDICT)
         return {path.stem: tuple(read(path=path)) for path in paths}
+
+    def write_draw(self, draw: Draw) -> None:
+        """Write which cells a drawn design has; `seal` makes it final."""
+        data = json_bytes(draw.model_dump(mode="json"))
+        write_file(self.path / DRAWN, data, self._incoming)
+
+    def read_draw(self) -> Draw | None:
+        """
+        Which cells a drawn design has; `None` of another design, and before the draw.
+
+        `EvidenceError`: it is not as it was sealed.
+        """
+        if not self.opener.exists(self.path / DRAWN):
+            return None
+        if self.seal.exists():
+            self.seal.check(DRAWN)
+        return self.opener.read_record(Draw, self.path / DRAWN, PREDICT)
 
     # Seals and evidence guard against mistakes, and show tampering to those who keep a copy.
 

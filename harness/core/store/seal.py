@@ -26,6 +26,7 @@ PLAN = "plan.jsonl"
 PROFILES = "profiles"
 PREDICTIONS = "predictions"
 SEAL = f"{PREDICTIONS}/sealed.json"
+DRAWN = f"{PREDICTIONS}/drawn.json"
 PREDICT = "predict again, which makes an analysis with a seal of its own: harness predict RUN"
 
 
