@@ -150,9 +150,9 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
     """A row per cell: what it reads, on what it ran, whether it feeds profiles or is scored."""
     axes = varying(evaluation.cells.values())
     profiled = {trial.cell.id for trial in evaluation.plan if trial.profiling}
-    scored = evaluation.run.read_scores().scores
-    ranges = {score.cell: score.range for score in scored}
-    weights = {score.cell: score.weight for score in scored}
+    ranges = {score.cell: score.range for score in evaluation.run.read_scores().scores}
+    draw = evaluation.run.measured.read_draw()
+    weights = draw.weights if draw is not None else {}
     for key, cell in evaluation.cells.items():
         values = axis_values(cell)
         workload = cell.workload

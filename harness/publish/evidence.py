@@ -23,7 +23,7 @@ from harness.core.store import Run
 from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
-from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL, Seal
+from harness.core.store.seal import DRAWN, PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.pseudonyms.contents import Change, pieces, published, rewrite
@@ -55,6 +55,7 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         path = target / pseudonyms.file_name(name)
         path.parent.mkdir(parents=True, exist_ok=True)
         is_packed = level != "raw" and name.startswith((PROFILES, PREDICTIONS, SCORES))
+        is_packed &= name != DRAWN  # which verify.py reads
         if name == SEAL:
             write_seal(run, copy, path, pseudonyms)
         elif not _write(run, name, path, change, is_packed=is_packed):

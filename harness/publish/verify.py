@@ -1033,7 +1033,7 @@ def is_as_sealed(seal: Row, originals: Dict[str, str]) -> bool:
 
 
 def check_settings(folder: Path, run: Tables) -> None:
-    """An error where the level of a run or the input of a cell is not what was measured."""
+    """An error where the level of a run, or input or weight of a cell, is not what was measured."""
     about = run["runs"][()]
     experiment = read_json(folder / f"runs/{about['id']}/manifest.json")["experiment"]
     level = LOOK_LEVEL if experiment.get("repeat") == UNTIL_DECIDED else LEVEL
@@ -1041,7 +1041,14 @@ def check_settings(folder: Path, run: Tables) -> None:
         raise ValueError(f"data/runs.csv {about['id']}: stored is the level {about['level']}")
     if about.get("read_at", "raw") != speed_of(about, run["measurements"].values()):
         raise ValueError(f"data/runs.csv {about['id']}: stored is the speed {about.get('read_at')}")
+    weights = {}  # type: Dict[str, float]
+    if experiment.get("design", {}).get("kind") == "drawn":
+        draw = read_json(folder / f"runs/{about['id']}/predictions/drawn.json")
+        weights = {row["cell"]: row["weight"] for row in draw["candidates"] if row["count"]}
     for key, cell in run["cells"].items():
+        weight, sealed = cell.get("weight"), weights.get(key[0])
+        if weight != sealed:
+            raise ValueError(f"data/cells.csv {key}: stored is the weight {weight}, drawn {sealed}")
         expected = f"{cell['workload']} {cell['input_bytes']}"
         if cell["input"] != expected:
             raise ValueError(f"data/cells.csv {key}: stored {cell['input']}, computed {expected}")

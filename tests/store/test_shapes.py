@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from harness.base.records.draw import Draw
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -31,7 +32,7 @@ from harness.observe.storage import tables
 SHAPES = Path(__file__).with_name("shapes.json")
 RECORDS = (
     Manifest, Experiment, Trial, TrialRecord, Profile, Prediction, ScoreBook, Evidence, Line, Seal,
-    JobTrace, Night, Acceptance,
+    JobTrace, Night, Acceptance, Draw,
 )  # fmt: skip
 TABLES = {
     "attempts": tables._ATTEMPT, "counters": tables._COUNTERS, "tasks": tables._TASK,
