@@ -2,6 +2,8 @@
 Tests for a drawn design: on clusters in memory, from the draw to its weights in the scores.
 """
 
+import sys
+
 from types import SimpleNamespace
 
 import pytest
@@ -10,12 +12,17 @@ from harness.base.errors import DataError, EvidenceError, SpecError
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.core.evaluate import drawn as module
 from harness.core.evaluate.flow import Evaluation
+from harness.core.reports import REPORTS
 from harness.core.run import manifest
 from harness.core.run import session as sessions
 from harness.core.run.asking import analyse
 from harness.core.run.reproduce import reproduce
 from harness.core.run.session import Session
 from harness.core.store.seal import DRAWN, RunSeal
+from harness.core.store.sums import write_sums
+from harness.publish import paper, verify
+from harness.publish.bundle import publish
+from harness.publish.compare import reproduce_bundle
 from tests.run.fakes import VERSIONS, RecordingConsole
 
 FACTORS = "mapreduce.task.io.sort.factor"
@@ -295,3 +302,29 @@ def test_profiles_of_another_run_need_no_trial_before_the_draw(session):
     assert failed == 0
     assert {trial.use for trial in run.read_plan()} == {"score"}
     assert {trial.cell.id for trial in run.read_plan()} == run.read_draw().weights.keys()
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("level", ["scores", "traces"])
+def test_a_bundle_bears_its_weights_out(session, tmp_path, monkeypatch, level):
+    """
+    They are those of the sealed draw, and all numbers follow from them.
+    """
+    monkeypatch.setitem(REPORTS, "html", REPORTS["markdown"])
+    monkeypatch.setattr(paper, "_drawn", lambda _figure, kind: kind.encode())
+    monkeypatch.setitem(sys.modules, "typst", None)
+    run, _ = session().measure()
+    Evaluation.of(run).score()
+    Evaluation.of(run).report()
+    folder = tmp_path / "bundle"
+    publish([run], folder, level=level, licence="CC-BY-4.0")
+
+    assert verify.check(folder)
+    made_again = reproduce_bundle(folder, tmp_path / "again", "raw")
+    assert [stage for stage, found in made_again if found] == []
+    weight = repr(max(run.read_draw().weights.values()))
+    cells = folder / "data/cells.csv"
+    cells.write_text(cells.read_text().replace(weight, "0.9"))
+    write_sums(folder)
+    with pytest.raises(ValueError, match=r"weight 0\.9, drawn"):
+        verify.check(folder)

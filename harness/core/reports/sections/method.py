@@ -73,6 +73,9 @@ def order_text(results: ReportData) -> str:
     again = ""
     if sentinels:
         again = f" {count(sentinels, 'sentinel')} repeated profiling cells among the scored ones."
+    if results.experiment.is_drawn:
+        drawn = f" The scored cells were drawn, in {results.experiment.design.points} draws, where"
+        again += f"{drawn} the asked models disagree, and count by their weights."
     return (
         f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
         f" done. {profiling} of them fed the profiles and are never scored.{again}"
