@@ -151,8 +151,7 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
     axes = varying(evaluation.cells.values())
     profiled = {trial.cell.id for trial in evaluation.plan if trial.profiling}
     ranges = {score.cell: score.range for score in evaluation.run.read_scores().scores}
-    draw = evaluation.run.measured.read_draw()
-    weights = draw.weights if draw is not None else {}
+    draw = evaluation.draw
     for key, cell in evaluation.cells.items():
         values = axis_values(cell)
         workload = cell.workload
@@ -165,8 +164,8 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
             "hardware": hardware(cell),
             "use": "profile" if key in profiled else "score",
             "range": ranges.get(key, ""),
-            "weight": weights.get(key),
             "settings": "; ".join(f"{axis}={values[axis]}" for axis in axes if axis in values),
+            **({} if draw is None else {"weight": draw.weights.get(key)}),
         }
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from harness.base.errors import DataError
-from harness.base.records.draw import Draw
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement
 from harness.base.records.trial import TrialRecord
@@ -30,7 +29,6 @@ def measure_trials(
     # Stored times are without the drift already, and what shows it may not be there.
     found = None if stored_by_trial else drift_of(trials, profiles)
     ratio = 1.0 if found is None else found.ratio
-    draw = trials.run.measured.read_draw()
     measurements = []
     for trial_id, record in trials.done.items():
         if not (record.trial.is_scored or profiling):
@@ -40,19 +38,20 @@ def measure_trials(
             measurement = measure_trial(trials, record, profiles)
             if record.trial.is_scored:
                 measurement = without_drift(measurement, ratio)
-            if record.trial.is_scored and draw is not None:
-                measurement = with_weight(measurement, draw, str(trials.run.path))
+                measurement = with_weight(measurement, trials)
         measurements.append(measurement)
     return measurements
 
 
-def with_weight(measurement: Measurement, draw: Draw, where: str) -> Measurement:
-    """*measurement* with the weight of its cell; `DataError` where that was not drawn."""
-    weight = draw.weights.get(measurement.cell)
+def with_weight(measurement: Measurement, trials: StoredTrials) -> Measurement:
+    """*measurement* with the weight of its cell, if cells were drawn; `DataError`: it was not."""
+    if trials.draw is None:
+        return measurement
+    weight = trials.draw.weights.get(measurement.cell)
     if weight is None:
         what = f"cell {measurement.cell} was not drawn, and stands for no other"
         fix = "ask with the profile_on of the run: scored are the cells that were drawn"
-        raise DataError(what, where=where, fix=fix)
+        raise DataError(what, where=str(trials.run.path), fix=fix)
     return measurement.model_copy(update={"weight": weight})
 
 

@@ -11,6 +11,7 @@ from statistics import harmonic_mean
 from typing import Self
 
 from harness.base.errors import DataError
+from harness.base.records.draw import Draw
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
 from harness.base.records.score import Measurement
@@ -76,6 +77,11 @@ class StoredTrials:
             axes = varying(self.cells.values())
             return {cell_id: label(cell, axes) for cell_id, cell in self.cells.items()}
         return labels_in_families(self.cells)
+
+    @cached_property
+    def draw(self) -> Draw | None:
+        """Which cells of a drawn design the run has; `EvidenceError`: not as it was sealed."""
+        return self.run.measured.read_draw()
 
     @property
     def has_traces(self) -> bool:

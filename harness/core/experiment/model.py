@@ -574,7 +574,7 @@ class Experiment(_FileRecord):
             ("kind", "points"),
             ["full"],
             ["sobol", "latin", "drawn"],
-            "is not a valid design; write full, {sobol: 32}, {latin: 32} or {drawn: 24}",
+            "is not a valid design; write full, {sobol: 32} or {latin: 32}, or {drawn: 24}",
         ),
     ] = Design()
     """full, {sobol: N}, {latin: N}, or {drawn: N}: where models disagree (default: full)"""
