@@ -220,11 +220,11 @@ class Subject(NamedTuple):
 
     def weights(self, cells: Iterable[str]) -> List[float]:
         """How much each of those cells counts: 1 on average (section 3)."""
-        shares = [self.shares.get(cell) for cell in cells]
+        shares = [self.shares.get(cell) for cell in cells]  # type: List[Any]
         if None in shares or len(set(shares)) == 1:
             return [1.0] * len(shares)
-        total = math.fsum(shares)  # type: ignore[arg-type]
-        return [len(shares) * w / total for w in shares]  # type: ignore[operator]
+        total = math.fsum(shares)
+        return [len(shares) * share / total for share in shares]
 
     def error(self, model: str, cells: List[str]) -> float:
         """Mean relative error of a model over those cells."""

@@ -9,6 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from harness.base.errors import DataError, EvidenceError, SpecError
+from harness.cli.commands.steps import shown_plan
+from harness.cli.console.asked import asked_anew
 from harness.clusters.hadoop_home.home import HadoopHome
 from harness.core.evaluate import drawn as module
 from harness.core.evaluate.flow import Evaluation
@@ -20,6 +22,7 @@ from harness.core.run.reproduce import reproduce
 from harness.core.run.session import Session
 from harness.core.store.seal import DRAWN, RunSeal
 from harness.core.store.sums import write_sums
+from harness.nightly.measure import measure_night
 from harness.publish import paper, verify
 from harness.publish.bundle import publish
 from harness.publish.compare import reproduce_bundle
@@ -276,6 +279,8 @@ def test_the_plan_says_how_many_will_be_drawn(session):
     assert document["estimate_s"] > profiling_s + drawn["estimate_s"] > drawn["estimate_s"] > 0
     assert document["profiling"]["share"] < 0.5
     assert document["decides"]["units"] == 8
+    said = "8 of 9 candidates will be drawn after profiling, where whatif and ernest disagree"
+    assert any(said in part for part in shown_plan(document) if isinstance(part, str))
 
 
 @pytest.mark.process
@@ -328,3 +333,40 @@ def test_a_bundle_bears_its_weights_out(session, tmp_path, monkeypatch, level):
     write_sums(folder)
     with pytest.raises(ValueError, match=r"weight 0\.9, drawn"):
         verify.check(folder)
+
+
+def test_nights_repeat_the_same_cells(session, tmp_path):
+    """
+    Those of a draw would be others each night.
+    """
+    s = session()
+    with pytest.raises(SpecError, match="nights repeat the same cells"):
+        measure_night(s.text, s.source, tmp_path / "results", (), s.console)
+
+
+@pytest.mark.process
+def test_a_cell_that_was_not_drawn_has_no_part_in_a_mean(session):
+    """
+    Asked with another `profile_on`, cells of the old one would be scored: they stand for no other.
+    """
+    run, _ = session().measure()
+    experiment = asked_anew(run, "", ["mapreduce.task.io.sort.factor=90,80,70,60,50,40"], [])
+
+    with (
+        pytest.raises(DataError, match="was not drawn, and stands for no other"),
+        analyse(run, experiment),
+    ):
+        pass
+
+
+def test_predictions_of_an_unfinished_run_wait_for_the_draw(session):
+    """
+    Nobody but the run itself draws its cells.
+    """
+    with pytest.raises(KeyboardInterrupt):
+        session(console=Interrupted(1)).measure()
+    evaluation = session().evaluation()
+    evaluation.profile()
+
+    with pytest.raises(DataError, match="drawn when it goes on"):
+        evaluation.predict()
