@@ -12,7 +12,7 @@ from pathlib import Path
 import harness.core.evaluate
 
 from harness.base.records.prediction import JobConfig
-from harness.base.records.profile import FRAME, Profile, ProfiledJob, Statistic
+from harness.base.records.profile import FIXED, FRAME, Profile, ProfiledJob, Statistic
 from harness.base.records.statistics import JOB_COSTS, TASK_TIMES, rows_of
 from harness.clusters.monitor.rates import RATES as MACHINE_RATES
 from harness.core.evaluate.contract import made_up_rows
@@ -56,7 +56,18 @@ PROCESSES |= {row.name: 4.0 for row in rows_of("machine")}
 FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
 OF_SIDES = sorted(name for name, row in JOB_COSTS.items() if row.side == "both")
 ALL_COSTS = (*COSTS, *(name for cost in OF_SIDES for name in JOB_COSTS[cost].names[1:]))
-NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES, *ALL_COSTS, *FRAMES, "jobs"}
+NAMES = {
+    *FLOW,
+    *TEST_JOB,
+    *RATES,
+    *TASK_COSTS,
+    *OTHERS,
+    *PROCESSES,
+    *ALL_COSTS,
+    *FRAMES,
+    *FIXED,
+    "jobs",
+}
 
 
 def stat(value):

@@ -280,7 +280,7 @@ class TestProfile:
 
     def test_ranges(self):
         """
-        Input size and every numeric property, from the smallest to the largest.
+        Input size, what the cluster gives and every numeric property, from the smallest on.
         """
         profile = fit_profile("w", [observation(), observation(100_000, 3, reduces=1, sort_mb=8)])
 
@@ -288,6 +288,10 @@ class TestProfile:
             "input_bytes": (30_000_000, 80_000_000),
             "mapreduce.job.reduces": (1, 2),
             "mapreduce.task.io.sort.mb": (8, 16),
+            "map_slots": (1, 1),
+            "num_splits": (3, 4),
+            "reduce_slots": (1, 1),
+            "workers": (2, 2),
         }
 
     def test_survives_storage(self):
