@@ -33,9 +33,15 @@ from bench_verdicts import POINTS, grids, published
 
 from harness.base.records.question import Question
 from harness.base.records.score import Drift, Score
-from harness.base.stats.flips import FEWEST_UNITS, flip_tests, held_at_all
+from harness.base.stats.flips import FEWEST_UNITS, FlipTests, flip_tests, held_at_all
 from harness.base.stats.gaps import gap_noise
-from harness.base.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
+from harness.base.stats.sequential import (
+    LOOK_ERROR,
+    LOOKS,
+    may_tell,
+    most_useful,
+    shrunk_spreads,
+)
 from harness.core.evaluate.steps import trials_left_out
 from harness.scoring.any_profile import Anew, ProfileSpread, widened
 from harness.scoring.comparisons import FAMILY_ERROR, MARGIN, compare
@@ -159,18 +165,25 @@ def cell_names(cells: int) -> tuple[str, ...]:
     return tuple(f"{number:04}" for number in range(cells))
 
 
+def tests_of(gaps, units=(), error=FAMILY_ERROR) -> FlipTests:
+    """
+    What holds at each stretch of an asked pair, whose *gaps* are stretches x cells.
+    """
+    units = units or cell_names(gaps.shape[-1])
+    return held_at_all(
+        [flip_tests(found[None], units, side="first", error=error) for found in gaps]
+    )
+
+
 def verdict(gaps, *, units=(), error=FAMILY_ERROR, anew=None):
     """
     Both steps of the verdict on an asked pair, whose *gaps* at each stretch are stretches x cells.
 
     *anew* is the spread of its difference over profiles.
     """
-    units = units or cell_names(gaps.shape[-1])
-    if len(set(units)) < FEWEST_UNITS:
+    if units and len(set(units)) < FEWEST_UNITS:
         return "undecided", "undecided"
-    tests = held_at_all(
-        [flip_tests(found[None], units, side="first", error=error) for found in gaps]
-    )
+    tests = tests_of(gaps, units, error)
     ends = float(tests.low[0]), float(tests.high[0])
     first = kind_of(ends, tests.chance[0] <= error)
     if anew is None or first == "undecided":
@@ -430,21 +443,28 @@ def known_times(times, repeats):
     return means, np.sqrt(squares / np.maximum(repeats - 1, 1))
 
 
-def until_decided(drawn: Drawn, times):
+def until_decided(drawn: Drawn, times, *, stops: bool):
     """
     The verdict of a plan that is measured until decided, and how many trials it took.
+
+    It *stops* where no repeat may tell, or goes on to the last look.
     """
     cells = drawn.shares.shape[1]
     repeats = np.full(cells, 2)
     for look in range(1, LOOKS + 1):
         means, spreads = known_times(times, repeats)
         shares = drawn.shares / means
-        found, _ = verdict(gaps_of(shares)[None], error=LOOK_ERROR)
-        if found != "undecided" or look == LOOKS:
+        gaps = gaps_of(shares)
+        tests = tests_of(gaps[None], error=LOOK_ERROR)
+        low, high = float(tests.low[0]), float(tests.high[0])
+        found = kind_of((low, high), tests.chance[0] <= LOOK_ERROR)
+        is_open = found == "undecided" and low <= 0
+        if not is_open or look == LOOKS:
             break
         spread = shrunk_spreads(spreads / means, repeats)
         noise = gap_noise(shares.min(axis=0), shares.max(axis=0), spread)
-        if not noise.any():
+        is_of_use = not stops or may_tell(gaps, noise, repeats, margin=MARGIN)
+        if not noise.any() or not is_of_use:
             break
         repeats = repeats + np.bincount(most_useful(noise, repeats, cells), minlength=cells)
     return found, repeats.sum()
@@ -454,46 +474,35 @@ def show_looks(known, draws):
     """
     Print size and power of the whole procedure, and the trials it takes beside fixed plans.
     """
-    print("Until decided: the first is called nearer, % (worst grid), beside fixed plans:\n")
-    plans = [f"fixed, {repeats}" for repeats in FIXED]
-    header(
-        "cells",
-        "points nearer",
-        "until decided",
-        "equal",
-        "repeats",
-        *plans,
-        "trials, of a fixed plan's",
-    )
+    print("Until decided: the first is called nearer, % (worst grid), and repeats of a cell:\n")
+    plans = [f"fixed: {repeats}" for repeats in FIXED]
+    rules = ("to the last look", "repeats", "as it is", "repeats")
+    header("cells", "points", *rules, "equal", *plans, "trials of a fixed plan's")
 
     def shown(generator, grid):
         drawn = equal_models(generator, grid, cells)
         drawn = drawn._replace(shares=farther(drawn.shares, by))
         times = 1 + drawn.noise[:, None] * generator.standard_normal((cells, 2 + LOOKS * cells))
         times = np.maximum(times, 0.1)
-        found, trials = until_decided(drawn, times)
+        before, trials_before = until_decided(drawn, times, stops=False)
+        found, trials = until_decided(drawn, times, stops=True)
         fixed = []
         for repeats in FIXED:
             shares = drawn.shares / times[:, :repeats].mean(axis=1)
             fixed.append(verdict(gaps_of(shares)[None])[0] == NEARER)
-        return [found == NEARER, found == "equal", trials / cells, *fixed]
+        kinds = (before == NEARER, found == NEARER, found == "equal")
+        return [trials_before / cells, trials / cells, *kinds, *fixed]
 
     for cells in LOOKED_AT:
         for by in FASTER:
             count = draws // ONE_OF if by else draws
             mean, worst = over_grids(known, count, [4, cells, round(100 * by)], shown)
-            repeats = mean[2]
-            first, *rest = percents(
-                mean[[0, 1, *range(3, len(mean))]], worst[[0, 1, *range(3, len(mean))]]
-            ).split(" | ")
-            enough = [
-                number for number, power in zip(FIXED, mean[3:], strict=True) if power >= mean[0]
-            ]
-            share = f"{repeats / enough[0]:.1f}" if by and enough else ""
-            print(
-                f"| {cells} | {100 * by:.0f} | {first} | {rest[0]} | {repeats:.1f} | {' | '.join(rest[1:])} | {share} |",
-                flush=True,
-            )
+            before, found, *rest = percents(mean[2:], worst[2:]).split(" | ")
+            texts = [before, f"{mean[0]:.1f}", found, f"{mean[1]:.1f}", *rest]
+            powers = zip(FIXED, mean[5:], strict=True)
+            enough = [number for number, power in powers if power >= mean[3]]
+            texts.append(f"{mean[1] / enough[0]:.1f}" if by and enough else "")
+            print(f"| {cells} | {100 * by:.0f} | {' | '.join(texts)} |", flush=True)
     print()
 
 
