@@ -2,7 +2,7 @@
 How often the present rules call one of two equally good models nearer, from end to end.
 
     .venv/bin/python bench/bench_size.py            # four minutes on one core, a table each step
-    .venv/bin/python bench/bench_size.py 100        # with so many draws of each grid instead of 300
+    .venv/bin/python bench/bench_size.py 100        # with so many draws of each grid instead of 250
 
 Errors are those of the published grids, as in bench_verdicts.py: two models of a grid are drawn,
 and cells of it with replacement, with the logarithms of predicted over measured time that both had
@@ -54,12 +54,12 @@ OFF = 0.05  # standard deviation of a profile's factor
 PROFILES = ((4, 3), (4, 2), (2, 3))  # profiling cells, and trials of each
 SHARED = 0.5  # of the variance of a gap, by the cells of an input
 INPUTS = (2, 6, 12)
-LOOKED_AT = (7, 12, 24, 48)  # cells of plans until decided
+LOOKED_AT = (6, 7, 12, 24, 48)  # cells of plans until decided
 FASTER = (0.0, 0.05, 0.10)
 FIXED = (1, 2, 3, 5, 9)  # repeats of each cell of a fixed plan
 NEARER = "nearer"
 MODELS = ("long", "short")
-DRAWS = 300  # of each grid, where it is counted what is wrong
+DRAWS = 250  # of each grid, where it is counted what is wrong
 ONE_OF = 3  # of them where it is counted what is found
 
 
@@ -165,7 +165,7 @@ def cell_names(cells: int) -> tuple[str, ...]:
     return tuple(f"{number:04}" for number in range(cells))
 
 
-def tests_of(gaps, units=(), error=FAMILY_ERROR) -> FlipTests:
+def held_flips(gaps, units=(), error=FAMILY_ERROR) -> FlipTests:
     """
     What holds at each stretch of an asked pair, whose *gaps* are stretches x cells.
     """
@@ -183,7 +183,7 @@ def verdict(gaps, *, units=(), error=FAMILY_ERROR, anew=None):
     """
     if units and len(set(units)) < FEWEST_UNITS:
         return "undecided", "undecided"
-    tests = tests_of(gaps, units, error)
+    tests = held_flips(gaps, units, error)
     ends = float(tests.low[0]), float(tests.high[0])
     first = kind_of(ends, tests.chance[0] <= error)
     if anew is None or first == "undecided":
@@ -223,13 +223,14 @@ def by_compare(shares, drift: Drift | None, anew: Anews | None, units=()) -> tup
     """
     rows = []
     known = {}
+    inputs = units or cell_names(shares.shape[1])
     for model, row in zip(MODELS, shares, strict=True):
         for place, share in enumerate(map(float, row)):
             cell = f"{place:04}"
             rows.append(
                 Score(
                     model=model, cell=cell, level="job", quantity="job_s", speed="reference",
-                    predicted_s=share, measured_s=1.0, trials=2, floor=0.05, input=units[place] if units else "",
+                    predicted_s=share, measured_s=1.0, trials=2, floor=0.05, input=inputs[place],
                     signed_error=share - 1, relative_error=abs(share - 1),
                 )
             )  # fmt: skip
@@ -379,26 +380,40 @@ def show_drift(known, draws):
 def show_profile(known, draws):
     """
     Print how often the longer of two models is called nearer that are equal over profiles.
+
+    Of the last two kinds of profiles the first has cells that differ as much as its trials do, the
+    second weights of 1 - 1 / repeats in the place of 1 - 1 / trials of a cell.
     """
-    print(
-        "The longer of two models that are equal over profiles is called nearer, % (worst grid):\n"
-    )
+    print("The longer of two models, equal over profiles, is called nearer, % (worst grid):\n")
     kinds = [f"any profile, {cells} x {trials}" for cells, trials in PROFILES]
-    header("cells", "with this profile", *kinds)
+    header("cells", "with this profile", *kinds, "4 x 3, cells differ", "4 x 3, other weights")
 
     def shown(generator, grid):
         right = equal_models(generator, grid, cells, apart=APART, off=OFF).shares
-        steps = []
-        for shape in PROFILES:
-            profile = profile_of(generator, *shape)
-            shares = right * profile.factor
-            spread = spread_over(anew_of(right, profile), shares)
-            steps.append(verdict(gaps_of(shares)[None], anew=spread))
-        return [steps[0][0] == NEARER, *(second == NEARER for _, second in steps)]
+        profiles = [profile_of(generator, *shape) for shape in PROFILES]
+        alike = OFF * np.sqrt(np.prod(PROFILES[0]))
+        profiles.append(profile_of(generator, *PROFILES[0], cell_spread=alike))
+        steps = [both_steps(right, profile) for profile in profiles]
+        steps.append(both_steps(right, profiles[0], 1 - 1 / len(profiles[0].without)))
+        return [step == NEARER for step in (steps[0][0], *(second for _, second in steps))]
 
     for cells in CELLS:
         print(f"| {cells} | {percents(*over_grids(known, draws, [2, cells], shown))} |", flush=True)
     print()
+
+
+def both_steps(right, profile: Profiled, weight=None):
+    """
+    Both steps of the verdict on models that are right but for a *profile*.
+
+    Each of its repeats counts by *weight*, if that is given, at the same degrees of freedom.
+    """
+    shares = right * profile.factor
+    spread = spread_over(anew_of(right, profile), shares)
+    if weight is not None:
+        wider = spread.deviation * np.sqrt(weight / profile.weights[0])
+        spread = spread._replace(deviation=float(wider))
+    return verdict(gaps_of(shares)[None], anew=spread)
 
 
 def show_inputs(known, draws):
@@ -455,7 +470,7 @@ def until_decided(drawn: Drawn, times, *, stops: bool):
         means, spreads = known_times(times, repeats)
         shares = drawn.shares / means
         gaps = gaps_of(shares)
-        tests = tests_of(gaps[None], error=LOOK_ERROR)
+        tests = held_flips(gaps[None], error=LOOK_ERROR)
         low, high = float(tests.low[0]), float(tests.high[0])
         found = kind_of((low, high), tests.chance[0] <= LOOK_ERROR)
         is_open = found == "undecided" and low <= 0

@@ -56,7 +56,8 @@ def grids(runs, speed="raw"):
     """
     Rows of scores by model of each run, each kind of prediction once, by the name of the grid.
 
-    *runs* are names and paths, scores those at *speed*; an experiment that is called otherwise than its bundle is named.
+    *runs* are names and paths, scores those at *speed*; an experiment that is called otherwise than
+    its bundle is named.
     """
     for name, path in runs:
         by_model = {}
