@@ -178,7 +178,8 @@ def show_learnt():
         sums.append([[*row, count] for row, count in zip(means, counts, strict=True)])
     print()
     return tuple(
-        f"misses {100 * miss:.1f} %, errors {100 * error:.1f} %; {len(sums) * count:.0f} models beyond 10 %"
+        f"misses {100 * miss:.1f} %, errors {100 * error:.1f} %;"
+        f" {len(sums) * count:.0f} models beyond 10 %"
         for miss, error, count in np.mean(sums, axis=0)
     )
 
@@ -306,10 +307,8 @@ def show_profiling():
         told.append(mean[2:])
     print()
     numbers = ", ".join(map(str, PROFILING_CELLS))
-    return tuple(
-        f"of {numbers} profiling cells: {', '.join(f'{100 * share:.0f}' for share in shares)} % told"
-        for shares in np.transpose(told)
-    )
+    texts = (", ".join(f"{100 * share:.0f}" for share in shares) for shares in np.transpose(told))
+    return tuple(f"of {numbers} cells: {text} % told" for text in texts)
 
 
 def half_widths(gaps, spread):

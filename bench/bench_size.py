@@ -336,11 +336,11 @@ def sentinel_drift(generator, grid: Grid, drift: float, cells: int) -> Drift:
     return drift_seen(generator, drift, count, noise)
 
 
-def show_agreement(known, draws):
+def agreed(known, draws: int) -> int:
     """
-    Print in how many draws `compare` says what `verdict` does.
+    In how many draws `compare` says what `verdict` does.
     """
-    agreed = 0
+    count = 0
     generator = np.random.default_rng(1)
     for number in range(draws):
         grid = known[number % len(known)]
@@ -352,8 +352,8 @@ def show_agreement(known, draws):
         drift = sentinel_drift(generator, grid, 1.05, cells)
         gaps = gaps_of(shares * stretches_of(drift))
         mine = verdict(gaps, anew=spread_over(anew, shares))
-        agreed += mine == by_compare(shares, drift, anew)
-    print(f"`compare` says the same as `verdict` here in {agreed} of {draws} draws.\n")
+        count += mine == by_compare(shares, drift, anew)
+    return count
 
 
 def show_drift(known, draws):
@@ -568,7 +568,9 @@ def main():
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else DRAWS
     known = [*published_grids()]
     begun = time.perf_counter()
-    show_agreement(known, draws)
+    print(
+        f"`compare` says the same as `verdict` here in {agreed(known, draws)} of {draws} draws.\n"
+    )
     for show in (show_drift, show_profile, show_inputs, show_looks, show_power):
         show(known, draws)
         print(f"({time.perf_counter() - begun:.0f} s)", file=sys.stderr, flush=True)

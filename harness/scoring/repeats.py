@@ -45,7 +45,7 @@ def next_repeats(
         return [], "no repeat tells: repeats do not differ where the models do"
     errors = np.abs(shares - 1)
     if not may_tell(errors[0] - errors[1], noise, repeats, margin=MARGIN):
-        return [], f"no repeat tells, for cells differ by more than repeats do: {pair.reason}"
+        return [], f"no repeat of these cells tells enough: {pair.reason}"
     reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
     return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason
 

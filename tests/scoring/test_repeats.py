@@ -99,7 +99,7 @@ class TestNextRepeats:
 
         cells, reason = next_repeats(*differing(quiet, points))
         assert cells == []
-        assert reason.startswith("no repeat tells, for cells differ by more than repeats do: ")
+        assert reason.startswith("no repeat of these cells tells enough: ")
         assert "more cells would show" in reason
         assert next_repeats(*differing(dict.fromkeys(quiet, WILD), points))[0]
 
