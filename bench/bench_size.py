@@ -2,7 +2,7 @@
 How often the present rules call one of two equally good models nearer, from end to end.
 
     .venv/bin/python bench/bench_size.py            # four minutes on one core, a table each step
-    .venv/bin/python bench/bench_size.py 100        # with so many draws of each grid instead of 250
+    .venv/bin/python bench/bench_size.py 100        # with so many draws of each grid instead of 200
 
 Errors are those of the published grids, as in bench_verdicts.py: two models of a grid are drawn,
 and cells of it with replacement, with the logarithms of predicted over measured time that both had
@@ -51,16 +51,19 @@ CELLS = (6, 12, 24, 48, 96)
 DRIFTS = (1.0, 1.05, 1.1, 1.2)
 APART = 0.05  # by so much the longer model says more
 OFF = 0.05  # standard deviation of a profile's factor
-PROFILES = ((4, 3), (4, 2), (2, 3))  # profiling cells, and trials of each
+PROFILES = ((4, 3), (4, 2))  # profiling cells, and trials of each
 SHARED = 0.5  # of the variance of a gap, by the cells of an input
 INPUTS = (2, 6, 12)
 LOOKED_AT = (6, 7, 12, 24, 48)  # cells of plans until decided
 FASTER = (0.0, 0.05, 0.10)
 FIXED = (1, 2, 3, 5, 9)  # repeats of each cell of a fixed plan
+NODES = 9  # of an integral over profiles
+ENDLESS = 1e6  # degrees of freedom
 NEARER = "nearer"
 MODELS = ("long", "short")
-DRAWS = 250  # of each grid, where it is counted what is wrong
-ONE_OF = 3  # of them where it is counted what is found
+DRAWS = 200  # of each grid, where it is counted what is wrong
+TIMES_MORE = 3  # of them by profiles, whose rates lie about 5 %
+ONE_OF = 2  # of them where it is counted what is found
 
 
 class Grid(NamedTuple):
@@ -113,15 +116,21 @@ def equal_models(generator, grid: Grid, cells: int, *, apart=0.0, off=0.0) -> Dr
     return Drawn(np.exp(drawn + middle + sides), grid.noise[places])
 
 
+def profile_factors(off: float) -> tuple[np.ndarray, np.ndarray]:
+    """
+    Logarithms of factors that stand for profiles that are *off* by so much, and their weights.
+    """
+    points, weights = np.polynomial.hermite.hermgauss(NODES if off else 1)
+    return off * np.sqrt(2) * points, weights / np.sqrt(np.pi)
+
+
 @cache
 def middle_of(logs: Sequence[float], apart: float, off: float) -> float:
     """
     What both models have to be moved by, so that the longer one errs as much as the other.
     """
-    factors = off * np.sqrt(2) * np.polynomial.hermite.hermgauss(9)[0]
-    weights = np.polynomial.hermite.hermgauss(9)[1] / np.sqrt(np.pi)
-    moved = np.add.outer(factors if off else factors[4:5], np.array(logs))
-    weights = weights if off else np.ones(1)
+    factors, weights = profile_factors(off)
+    moved = np.add.outer(factors, np.array(logs))
 
     def error(by):
         return weights @ np.abs(np.exp(moved + by) - 1).mean(axis=1)
@@ -381,39 +390,44 @@ def show_profile(known, draws):
     """
     Print how often the longer of two models is called nearer that are equal over profiles.
 
-    Of the last two kinds of profiles the first has cells that differ as much as its trials do, the
-    second weights of 1 - 1 / repeats in the place of 1 - 1 / trials of a cell.
+    Then the same with cells that differ as much as trials do, and why it is so: with weights of
+    1 - 1 / repeats in the place of 1 - 1 / trials of a cell, and by the spread that is true.
     """
     print("The longer of two models, equal over profiles, is called nearer, % (worst grid):\n")
     kinds = [f"any profile, {cells} x {trials}" for cells, trials in PROFILES]
-    header("cells", "with this profile", *kinds, "4 x 3, cells differ", "4 x 3, other weights")
+    header("cells", "this profile", *kinds, "cells differ", "other weights", "true spread")
+    alike = OFF * float(np.sqrt(np.prod(PROFILES[0])))
+    count = TIMES_MORE * draws
 
     def shown(generator, grid):
         right = equal_models(generator, grid, cells, apart=APART, off=OFF).shares
         profiles = [profile_of(generator, *shape) for shape in PROFILES]
-        alike = OFF * np.sqrt(np.prod(PROFILES[0]))
         profiles.append(profile_of(generator, *PROFILES[0], cell_spread=alike))
-        steps = [both_steps(right, profile) for profile in profiles]
-        steps.append(both_steps(right, profiles[0], 1 - 1 / len(profiles[0].without)))
+        spreads = [spread_over(anew_of(right, each), right * each.factor) for each in profiles]
+        first = profiles[0]
+        wider = float(np.sqrt((1 - 1 / len(first.without)) / first.weights[0]))
+        spreads.append(spreads[0]._replace(deviation=wider * spreads[0].deviation))
+        spreads.append(true_spread(right))
+        profiles += [first, first]
+        steps = [
+            verdict(gaps_of(right * profile.factor)[None], anew=spread)
+            for profile, spread in zip(profiles, spreads, strict=True)
+        ]
         return [step == NEARER for step in (steps[0][0], *(second for _, second in steps))]
 
     for cells in CELLS:
-        print(f"| {cells} | {percents(*over_grids(known, draws, [2, cells], shown))} |", flush=True)
+        print(f"| {cells} | {percents(*over_grids(known, count, [2, cells], shown))} |", flush=True)
     print()
 
 
-def both_steps(right, profile: Profiled, weight=None):
+def true_spread(right) -> ProfileSpread:
     """
-    Both steps of the verdict on models that are right but for a *profile*.
-
-    Each of its repeats counts by *weight*, if that is given, at the same degrees of freedom.
+    How far the difference of two models really varies over profiles.
     """
-    shares = right * profile.factor
-    spread = spread_over(anew_of(right, profile), shares)
-    if weight is not None:
-        wider = spread.deviation * np.sqrt(weight / profile.weights[0])
-        spread = spread._replace(deviation=float(wider))
-    return verdict(gaps_of(shares)[None], anew=spread)
+    factors, weights = profile_factors(OFF)
+    moved = gaps_of(right * np.exp(factors)[:, None, None]).mean(axis=-1)
+    deviation = float(np.sqrt(weights @ (moved - weights @ moved) ** 2))
+    return ProfileSpread(deviation, ENDLESS)
 
 
 def show_inputs(known, draws):
