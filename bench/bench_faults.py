@@ -1,7 +1,7 @@
 """
 Four faults of former rules, then and now, on the published bundles and the ready-made experiments.
 
-    .venv/bin/python bench/bench_faults.py            # two minutes on one core
+    .venv/bin/python bench/bench_faults.py            # a minute on one core
 
 It prints Markdown tables:
 
