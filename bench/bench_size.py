@@ -1,7 +1,7 @@
 """
 How often the present rules call one of two equally good models nearer, from end to end.
 
-    .venv/bin/python bench/bench_size.py            # four minutes on one core, a table each step
+    .venv/bin/python bench/bench_size.py            # four and a half minutes on one core
     .venv/bin/python bench/bench_size.py 100        # with so many draws of each grid instead of 200
 
 Errors are those of the published grids, as in bench_verdicts.py: two models of a grid are drawn,
@@ -12,7 +12,7 @@ than the other all the same.
 
 The tests are the product's: `flip_tests`, `held_at_all`, `ratio_of`, `widened`, `most_useful`.
 `compare` itself takes ten milliseconds a draw, a hundred times as long as all draws may: `verdict`
-here does what it does without records, and the first table says in how many draws `compare` says
+here does what it does without records, and the first line says in how many draws `compare` says
 the same.  In place of `next_repeats` stand the functions that it calls.
 """
 
