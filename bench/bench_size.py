@@ -10,10 +10,10 @@ there.  In each cell their names are swapped by chance, and both are moved by on
 are equally good over the grid; where a drift or a profile has to do harm, one of them says 5 % more
 than the other all the same.
 
-The tests are the product's: `flip_tests`, `held_at_all`, `ratio_of`, `widened`, `most_useful`.
-`compare` itself takes ten milliseconds a draw, a hundred times as long as all draws may: `verdict`
-here does what it does without records, and the first line says in how many draws `compare` says
-the same.  In place of `next_repeats` stand the functions that it calls.
+The tests are the product's: `flip_tests`, `held_at_all`, `ratio_of`, `widened`, `most_useful`,
+`may_tell`.  `compare` itself takes ten milliseconds a draw, too long for a hundred thousand:
+`verdict` here does what it does without records, and the first line says in how many draws
+`compare` says the same.  In place of `next_repeats` stand the functions that it calls.
 """
 
 from __future__ import annotations
