@@ -39,18 +39,18 @@ PROFILED = {"first": 3, "second": 3}  # trials of each profiling cell
 ONE_IN = 6
 
 
-def drift_seen(generator, drift, count):
+def drift_seen(generator, drift, count, noise=NOISE):
     """
-    The drift that so many sentinels show.
+    The drift that so many sentinels show, where trials vary by *noise*.
     """
     before = {
-        name: np.exp(NOISE * generator.standard_normal(trials)).tolist()
+        name: np.exp(noise * generator.standard_normal(trials)).tolist()
         for name, trials in PROFILED.items()
     }
     names = [*PROFILED]
     later = {name: [] for name in names}
     for number in range(count):
-        time_s = drift * np.exp(NOISE * generator.standard_normal())
+        time_s = drift * np.exp(noise * generator.standard_normal())
         later[names[number % len(names)]].append(time_s)
     found = ratio_of(before, later)
     return Drift(

@@ -52,16 +52,17 @@ FAR = 0.10  # points above the floor, of which perfection is to be told
 FEWEST_CELLS = 8
 
 
-def grids(runs):
+def grids(runs, speed="raw"):
     """
     Rows of scores by model of each run, each kind of prediction once, by the name of the grid.
 
-    *runs* are names and paths; an experiment that is called otherwise than its bundle is named.
+    *runs* are names and paths, scores those at *speed*; an experiment that is called otherwise than
+    its bundle is named.
     """
     for name, path in runs:
         by_model = {}
         for score in Run(path).read_stored_scores().scores:
-            if (score.quantity, score.speed) == ("job_s", "raw"):
+            if (score.quantity, score.speed) == ("job_s", speed):
                 by_model.setdefault(score.model, {})[score.cell] = score
         rows, _ = ranked_rows(by_model)
         same_as = same_predictions(rows)

@@ -64,10 +64,10 @@ sys.addaudithook(refuse_slow_work)
 def ranked_all_the_same():
     """
     Models are ranked whatever they miss of what they learnt from: the recorded jobs of the tests
-    have a frame that is longer than they are. Tests of that rule set the limit anew.
+    have a frame that is longer than they are. Tests of what is missed put the function back.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("harness.scoring.comparisons.MOST_IN_SAMPLE", 100.0)
+        patch.setattr("harness.core.evaluate.predict.in_sample_miss", lambda *_: None)
         yield
 
 

@@ -27,7 +27,7 @@ from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.reports.answer import answer_sentence
 from harness.observe.storage.opener import Opener
-from harness.scoring.comparisons import FAMILY_ERROR, UNLEARNT
+from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.over_runs import best_over_runs, models_over_runs
 from harness.scoring.score import LEVELS, predicted_times
 
@@ -36,7 +36,7 @@ Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
 _PREDICTED = ("cell", "model", "rung", "quantity", "refit", "repeat", "weight", "predicted", "low",
-              "high", "low_90", "high_90", "not_applicable")  # fmt: skip
+              "high", "low_90", "high_90", "in_sample_miss", "not_applicable")  # fmt: skip
 _SCORED = (
     "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
     " i_accu covered_80 covered_90"
@@ -91,7 +91,6 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         "level": LOOK_ERROR if evaluation.experiment.is_until_decided else FAMILY_ERROR,
         **asked_columns(score_book.answer),
         **speed_columns(score_book),
-        **unranked_columns(score_book),
         "schema": manifest.schema_version,
         "sealed": run.seal.sha256(),
         "started_s": manifest.created_s,
@@ -112,14 +111,6 @@ def speed_columns(score_book: ScoreBook) -> Row:
     numbers = (None, None, None) if drift is None else (drift.ratio, drift.low, drift.high)
     columns = ("drift", "drift_low", "drift_high")
     return {"read_at": score_book.speed, **dict(zip(columns, numbers, strict=True))}
-
-
-def unranked_columns(score_book: ScoreBook) -> Row:
-    """The models that do not reproduce the jobs they learnt from; no column where there is none."""
-    ranking = score_book.ranking()
-    left_out = ranking.left_out.items() if ranking is not None else ()
-    names = sorted(model for model, why in left_out if why == UNLEARNT)
-    return {"unranked": " ".join(names)} if names else {}
 
 
 def question_columns(question: Question) -> Row:
@@ -219,7 +210,10 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
             low, high = intervals.get("80") or (None, None)
             low_90, high_90 = intervals.get("90") or (None, None)
             ends = {"low": low, "high": high, "low_90": low_90, "high_90": high_90}
-            yield {**row, "predicted": time_s, **ends}
+            own = {"predicted": time_s, **ends}
+            if quantity == COMPARED:
+                own["in_sample_miss"] = prediction.in_sample_miss
+            yield {**row, **own}
             for number, again_s in enumerate(prediction.refits.get(quantity, ())):
                 yield {**row, "refit": number, "predicted": again_s}
             if quantity == COMPARED:

@@ -41,11 +41,13 @@ KEYS = ("cell", "trial", "model", "quantity", "refit", "repeat", "speed", "bette
 SCORE = ("predicted", "measured", "trials", "floor", "signed_error", "relative_error", "i_accu")
 PAIR = ("cells", "chance", "difference", "low", "high", "any_low", "any_high")
 ANY = ("any_profile", "any_low", "any_high")  # with any profile of this kind (section 4)
+MISS = "in_sample_miss"
 DRIFT = ("drift", "drift_low", "drift_high")
 NUMBERS = {
     *SCORE,
     *PAIR,
     *DRIFT,
+    MISS,
     "level",
     "refit",
     "repeat",
@@ -66,6 +68,7 @@ ALL_FLIPS_TO = 12  # units, whose signs are flipped in all ways (section 4)
 FLIPS = 4096  # of more units (section 4)
 NEAR = 1e-9  # sums of the same numbers in another order differ by less (section 4)
 CANCELLED = 1e-14  # of a square: what is left of the same number less itself (section 4)
+MOST_IN_SAMPLE = 0.1  # of a job: who misses more of what it learnt from has no rank (section 3)
 MARGIN = 0.02  # mean errors that differ by less are equal (section 4)
 FEWEST_RUNS = 3  # with fewer there is no interval over runs (section 6)
 LEAST_BEND = 1e-6  # of Hall's transformation (section 7)
@@ -220,11 +223,7 @@ class Subject(NamedTuple):
 
     def weights(self, cells: Iterable[str]) -> List[float]:
         """How much each of those cells counts: 1 on average (section 3)."""
-        shares = [self.shares.get(cell) for cell in cells]  # type: List[Any]
-        if None in shares or len(set(shares)) == 1:
-            return [1.0] * len(shares)
-        total = math.fsum(shares)
-        return [len(shares) * share / total for share in shares]
+        return relative_weights([self.shares.get(cell) for cell in cells])
 
     def error(self, model: str, cells: List[str]) -> float:
         """Mean relative error of a model over those cells."""
@@ -272,7 +271,8 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
         is_meant = {"true": is_outside, "out": not is_outside}.get(about["extrapolate"], True)
         if is_meant and (quantity, row_speed) == ("job_s", speed):
             answered[model][cell] = row
-    unranked = set(about.get("unranked", "").split())
+    shares = {key[0]: cell.get("weight") for key, cell in run["cells"].items()}
+    unranked = unlearnt_of(run, answered, shares)
     names, cells = ranked_of({name: answered[name] for name in answered if name not in unranked})
     inputs = {key[0]: cell["input"] for key, cell in run["cells"].items()}
     asks = about["asks"].split(" ")
@@ -282,11 +282,33 @@ def subject(run: Tables, scores: Table, speed: str) -> Subject:
     workloads = {key[0]: cell.get("workload", "") for key, cell in run["cells"].items()}
     given = (about["level"], read_at, stretches, inputs, workloads, anew_of(run))
     left_out = len(outside) if about["extrapolate"] == "out" else 0
-    shares = {key[0]: cell.get("weight") for key, cell in run["cells"].items()}
     ranked = (answered, names, cells, unranked, left_out, shares)
     found = Subject(asks, about["asked"], scope, *given, *ranked)
     names.sort(key=lambda model: (found.error(model, cells), model))
     return found
+
+
+def relative_weights(shares: List[Any]) -> List[float]:
+    """How much each cell counts, 1 on average; *shares* are `None` where all count alike."""
+    if None in shares or len(set(shares)) <= 1:
+        return [1.0] * len(shares)
+    total = math.fsum(shares)
+    return [len(shares) * share / total for share in shares]
+
+
+def unlearnt_of(run: Tables, answered: Dict[str, Dict[str, Row]], shares: Any) -> Set[str]:
+    """Models that do not reproduce the jobs they learnt from (section 3)."""
+    misses = defaultdict(list)  # type: Any
+    for row in run.get("predictions", {}).values():
+        miss = row.get(MISS)
+        if miss is not None and row["cell"] in answered.get(row["model"], ()):
+            misses[row["model"]].append((abs(miss), shares.get(row["cell"])))
+    unlearnt = set()
+    for model, known in misses.items():
+        weights = relative_weights([share for _, share in known])
+        if mean_of([size for size, _ in known], weights) > MOST_IN_SAMPLE:
+            unlearnt.add(model)
+    return unlearnt
 
 
 def anew_of(run: Tables) -> Any:

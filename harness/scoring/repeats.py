@@ -7,8 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from harness.base.records.score import Comparison, Measurement, Ranking, ScoreBook
 from harness.base.stats.gaps import gap_noise
-from harness.base.stats.sequential import most_useful, shrunk_spreads
+from harness.base.stats.sequential import may_tell, most_useful, shrunk_spreads
 from harness.base.stats.spread import coefficient_of_variation
+from harness.scoring.answers import is_open
+from harness.scoring.comparisons import MARGIN
 
 
 def next_repeats(
@@ -18,7 +20,8 @@ def next_repeats(
     Cells to be measured once more, in their order, and why; none where no repeat is of use.
 
     Of the models than which none is nearer, the pair is taken that is closest to a verdict; as many
-    trials are added as there are cells, each where it narrows the difference of the two most.
+    trials are added as there are cells, each where it narrows the difference of the two most.  None
+    is added where cells differ by so much that repeats of them would tell nothing.
     """
     import numpy as np
 
@@ -40,13 +43,16 @@ def next_repeats(
     noise = gap_noise(shares.min(axis=0), shares.max(axis=0), shrunk_spreads(spreads, repeats))
     if not noise.any():
         return [], "no repeat tells: repeats do not differ where the models do"
+    errors = np.abs(shares - 1)
+    if not may_tell(errors[0] - errors[1], noise, repeats, margin=MARGIN):
+        return [], f"no repeat of these cells tells enough: {pair.reason}"
     reason = f"{pair.better} or {pair.worse} is undecided: {pair.reason}"
     return [cells[place] for place in most_useful(noise, repeats, len(cells))], reason
 
 
 def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Comparison | None:
     """
-    The undecided pair that is least by chance: of those that were asked for, if there are such.
+    The open pair that is least by chance: of those that were asked for, if there are such.
 
     Else of the first model and another of the nearest.
     """
@@ -57,8 +63,7 @@ def _closest_pair(comparisons: Iterable[Comparison], ranking: Ranking) -> Compar
         for pair in pairs
         if pair.better == ranking.nearest[0] and pair.worse in ranking.nearest
     ]
-    undecided = [pair for pair in candidates if pair.verdict == "undecided"]
-    return min(undecided, key=_chance, default=None)
+    return min(filter(is_open, candidates), key=_chance, default=None)
 
 
 def _chance(pair: Comparison) -> float:

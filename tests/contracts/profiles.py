@@ -12,7 +12,7 @@ from pathlib import Path
 import harness.core.evaluate
 
 from harness.base.records.prediction import JobConfig
-from harness.base.records.profile import FRAME, Profile, ProfiledJob, Statistic
+from harness.base.records.profile import FIXED, FRAME, Profile, ProfiledJob, Statistic
 from harness.base.records.statistics import JOB_COSTS, TASK_TIMES, rows_of
 from harness.clusters.monitor.rates import RATES as MACHINE_RATES
 from harness.core.evaluate.contract import made_up_rows
@@ -56,7 +56,18 @@ PROCESSES |= {row.name: 4.0 for row in rows_of("machine")}
 FRAMES = dict.fromkeys(FRAME, 0.5) | {"task_gap_s": 0.7, "job_start_s": 5.0}
 OF_SIDES = sorted(name for name, row in JOB_COSTS.items() if row.side == "both")
 ALL_COSTS = (*COSTS, *(name for cost in OF_SIDES for name in JOB_COSTS[cost].names[1:]))
-NAMES = {*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES, *ALL_COSTS, *FRAMES, "jobs"}
+NAMES = {
+    *FLOW,
+    *TEST_JOB,
+    *RATES,
+    *TASK_COSTS,
+    *OTHERS,
+    *PROCESSES,
+    *ALL_COSTS,
+    *FRAMES,
+    *FIXED,
+    "jobs",
+}
 
 
 def stat(value):
@@ -72,7 +83,7 @@ def profile_of(cost=1e-8, without=()):
     """
     costs = dict.fromkeys((*TASK_COSTS, *ALL_COSTS), cost)
     values = {**FLOW, **TEST_JOB, **OTHERS, **PROCESSES, **dict.fromkeys(RATES, 1 / cost)}
-    values |= {**costs, **FRAMES}
+    values |= {**costs, **FRAMES, **dict.fromkeys(FIXED, 0.1)}
     # With a statistic goes its like of one side, or of compressed jobs.
     gone = {name for name in values if {name, name.rpartition("_")[0]} & set(without)}
     known = {name: stat(value) for name, value in values.items() if name not in gone}
@@ -82,7 +93,7 @@ def profile_of(cost=1e-8, without=()):
 
     return Profile(
         workload="example",
-        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES)),
+        statistics=some((*FLOW, *TEST_JOB, *RATES, *TASK_COSTS, *OTHERS, *PROCESSES, *FIXED)),
         costs=some(ALL_COSTS),
         frame=some(FRAMES),
         jobs=() if "jobs" in without else [job_of(cost, splits) for splits in (2, 8)],

@@ -58,6 +58,8 @@ def test_examples_are_read(key, example):
         kind = "" if name in KINDS else ", how_far: best"
         overrides = [f"question={{{name}: {example}{kind}}}"]
         text = text.replace("[ernest, scaling]", "[whatif, prophet]")
+    if key == "starts":
+        overrides.append("cluster.workers=[2, 3]")
     if key in ("predict.from", "predict.hardware"):  # in the place of cells of the grid
         other = "from: earlier, hardware: [a.json, b.json]"
         text = text.replace("profile_on: {input: [16 MiB, 96 MiB]}", other)

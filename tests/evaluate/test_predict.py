@@ -13,6 +13,7 @@ from harness.base.records.ranges import axis_numbers, range_of
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
 from harness.clusters.workloads.base import InputPlan, JobCommand, Parameter
+from harness.core.evaluate import predict
 from harness.core.evaluate.predict import (
     in_sample_miss,
     predict_cell,
@@ -263,6 +264,7 @@ class TestInSampleMiss:
         """
         The prediction of a cell by a model that says 10 s of each body.
         """
+        monkeypatch.setattr(predict, "in_sample_miss", in_sample_miss)
         monkeypatch.setitem(WORKLOADS, "rounds", Rounds(1))
         monkeypatch.setitem(MODELS, "whatif", Says(10.0))
         cell = resolve_cell(terasort(name="rounds").cell)

@@ -174,8 +174,9 @@ class TestStatistics:
         """
         result = fit_profile("w", combining(exponent, *sizes)).statistics
 
-        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=0.01)
-        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=0.01)
+        # Counters are whole numbers: where few records are left, their rounding shows.
+        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=0.015)
+        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=0.015)
         spills = [-(-records * PAIRS // 111_848) for records in sizes]
         assert result["records_per_combine"].value == sum(sizes) * PAIRS / sum(spills)
         left = sum(
@@ -280,7 +281,7 @@ class TestProfile:
 
     def test_ranges(self):
         """
-        Input size and every numeric property, from the smallest to the largest.
+        Input size, what the cluster gives and every numeric property, from the smallest on.
         """
         profile = fit_profile("w", [observation(), observation(100_000, 3, reduces=1, sort_mb=8)])
 
@@ -288,6 +289,10 @@ class TestProfile:
             "input_bytes": (30_000_000, 80_000_000),
             "mapreduce.job.reduces": (1, 2),
             "mapreduce.task.io.sort.mb": (8, 16),
+            "map_slots": (1, 1),
+            "num_splits": (3, 4),
+            "reduce_slots": (1, 1),
+            "workers": (2, 2),
         }
 
     def test_survives_storage(self):

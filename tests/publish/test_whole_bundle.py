@@ -200,13 +200,13 @@ class TestReadme:
 
         assert first.startswith(f"- recorded ({run.id}): ")
         assert first == (
-            f"- recorded ({run.id}): Of 2 models whatif-mr2 errs least: off by 61.4 % on average"
-            " (cells: 58.1 % to 64.7 %) over 2 cells, at worst by 64.7 %; a perfect model would be"
-            " off by 3.9 %. It cannot be told apart from whatif."
+            f"- recorded ({run.id}): Of 2 models whatif-mr2 errs least: off by 67.0 % on average"
+            " (cells: 67.0 % to 67.0 %) over 2 cells, at worst by 67.0 %; a perfect model would be"
+            " off by 0.0 %. It cannot be told apart from whatif."
         )
         assert basis == (
             "  It rests on 12 trials of 4 scored cells, of which 0 are disturbed and 6 failed;"
-            " the noise of a cell's mean is 4.8 % (median)."
+            " the noise of a cell's mean is 0.0 % (median)."
         )
         assert order == (
             "  The predictions were sealed after the measurement: their models could have been"
@@ -573,8 +573,8 @@ class TestData:
         }
 
         assert heads == {
-            "runs": "run,id,experiment,hardware,blind,level,asks,scope,extrapolate,asked,schema,"
-            "sealed,started_s,ended_s",
+            "runs": "run,id,experiment,hardware,blind,level,asks,scope,extrapolate,asked,read_at,"
+            "drift,drift_low,drift_high,schema,sealed,started_s,ended_s",
             "cells": "run,cell,label,workload,input,input_bytes,hardware,use,range,settings",
             "trials": "run,trial,cell,use,repetition,state,reason,disturbed,started_s,finished_s,"
             "start,seal",

@@ -18,7 +18,7 @@ from harness.base.records.question import BEST, Question
 from harness.base.records.score import Comparison, Ranking, Score
 from harness.base.stats.flips import normal_draws
 from harness.base.stats.resampling import mean_interval
-from harness.scoring import answers, comparisons
+from harness.scoring import answers
 from harness.scoring.answers import Scored, answer, fate, listed, no_answer, outcome_of, share
 from harness.scoring.comparisons import compare
 from harness.scoring.controls import floor_of, perfect_errors
@@ -149,7 +149,6 @@ class TestHowFar:
         """
         None of them is the best.
         """
-        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", 0.1)
         rows = [score.model_copy(update={"in_sample_miss": 0.2}) for score in row("a", NEAR)]
 
         assert sentence(Question(how_far=BEST), rows) == (

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from harness.base.errors import ModelError
 from harness.base.records.question import Question
 from harness.base.records.score import Drift, Score
-from harness.scoring import comparisons, relative_error, signed_error
+from harness.scoring import relative_error, signed_error
 from harness.scoring.any_profile import Anew, ProfileSpread, profile_spread, widened
 from harness.scoring.comparisons import (
     DRIFT_LEAVES_IT_OPEN,
-    MOST_IN_SAMPLE,
     UNLEARNT,
     compare,
     mean_error,
@@ -905,7 +904,6 @@ class TestCommonCells:
         """
         Above a tenth of the job, whichever its sign; it is asked about all the same.
         """
-        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
         scores = [
             *rows("a", NEAR, in_sample=-0.11),
             *rows("b", FAR, in_sample=0.09),
@@ -924,7 +922,6 @@ class TestCommonCells:
         """
         They are named with the reason.
         """
-        monkeypatch.setattr(comparisons, "MOST_IN_SAMPLE", MOST_IN_SAMPLE)
         (ranking,), pairs = compare(rows("a", NEAR, in_sample=0.2))
 
         assert (ranking.models, ranking.left_out, pairs) == ((), {"a": UNLEARNT}, [])

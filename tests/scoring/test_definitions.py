@@ -150,10 +150,13 @@ def tables(measurements, predictions):
                 continue
             row = {"cell": each.cell, "model": each.model, "rung": level, "quantity": name}
             row |= {"refit": None, "predicted": time_s}
+            if name == "job_s":
+                row["in_sample_miss"] = each.in_sample_miss
             for percent, (low, high) in INTERVALS.items():
                 ends = each.intervals.get(name, {}).get(str(percent)) or (None, None)
                 row |= {low: ends[0], high: ends[1]}
-            predicted_rows.append(row)
+            predicted_rows.append({**row})
+            row.pop("in_sample_miss", None)
             predicted_rows += [
                 {**row, "refit": number, "predicted": again_s}
                 for number, again_s in enumerate(each.refits.get(name, ()))
@@ -219,7 +222,11 @@ def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
     """
     random = Random(seed)
     measurements = [*measured(random)]
-    predictions = [*predicted(random, measurements)]
+    misses = random.choice(((None,), (None, 0.05, 0.15)))
+    predictions = [
+        each.model_copy(update={"in_sample_miss": random.choice(misses)})
+        for each in predicted(random, measurements)
+    ]
     question = questions(random)
     drift = drifts(random)
     score_book = score(predictions, measurements, error=level, question=question, drift=drift)

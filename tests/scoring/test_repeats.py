@@ -5,11 +5,12 @@ Tests for `harness.scoring.repeats`: which cells are measured once more.
 import pytest
 
 from harness.base.records.prediction import Prediction
+from harness.base.records.question import Question
 from harness.base.records.score import Measurement
 from harness.scoring import score
 from harness.scoring.repeats import next_repeats
 
-QUIET, NOISY = (99.0, 101.0), (94.0, 106.0)
+QUIET, NOISY, WILD = (99.0, 101.0), (94.0, 106.0), (75.0, 125.0)
 
 
 def trials(times):
@@ -38,20 +39,27 @@ def wanted(times, **models):
     return next_repeats(score(predictions, trials(times)), trials(times))
 
 
+def differing(times, points, **options):
+    """
+    Scores and trials of b, 10 points too short, and of a, so many points farther off the other way.
+    """
+    predictions = [
+        Prediction(model=model, cell=cell, job_s=100 + sign * (10 + more))
+        for model, sign, row in (("a", 1, points), ("b", -1, [0] * len(points)))
+        for cell, more in zip(times, row, strict=True)
+    ]
+    return score(predictions, trials(times), **options), trials(times)
+
+
 class TestNextRepeats:
     def test_go_to_the_noisy_cell(self):
         """
         As many trials as there are cells, most of them where they narrow the difference.
         """
-        times = {"c0": QUIET, "c1": NOISY, "c2": QUIET, "c3": QUIET, "c4": QUIET, "c5": QUIET}
-        predictions = [
-            Prediction(model=model, cell=cell, job_s=100 * share)
-            for model, shares in (("a", (1.1,) * 6), ("b", (0.85, 0.97, 0.8, 0.93, 0.95, 0.85)))
-            for cell, share in zip(times, shares, strict=True)
-        ]
-        cells, reason = next_repeats(score(predictions, trials(times)), trials(times))
+        times = {f"c{i}": QUIET for i in range(8)} | {"c1": WILD}
+        cells, reason = next_repeats(*differing(times, (-3, 5, -3, 5, -3, 5, -3, -3)))
 
-        assert (len(cells), cells[0]) == (6, "c1")
+        assert (len(cells), cells[0]) == (8, "c1")
         assert cells.count("c1") > 1
         assert reason.startswith("a or b is undecided: ")
 
@@ -82,17 +90,42 @@ class TestNextRepeats:
         assert verdicts["b", "c"] == "undecided"
         assert next_repeats(score_book, trials(quiet)) == ([], "the verdict is reached")
 
+    def test_none_where_cells_differ_by_more_than_repeats(self):
+        """
+        The same gaps: of cells that vary more themselves repeats may tell, of quiet ones not.
+        """
+        points = (-9, 22, -9, 20, -8, 24, -9, 19)
+        quiet = {f"c{i}": QUIET for i in range(8)}
+
+        cells, reason = next_repeats(*differing(quiet, points))
+        assert cells == []
+        assert reason.startswith("no repeat of these cells tells enough: ")
+        assert "more cells would show" in reason
+        assert next_repeats(*differing(dict.fromkeys(quiet, WILD), points))[0]
+
+    def test_none_where_the_other_model_is_nearer(self):
+        """
+        What was asked has its answer: no.
+        """
+        quiet = {f"c{i}": QUIET for i in range(8)}
+        asks = Question(nearer=("a", "b"))
+        score_book, measured = differing(quiet, (30, 25, 20, 35, 30, 25, 20, 35), question=asks)
+
+        assert [pair.verdict for pair in score_book.asked()] == ["undecided"]
+        assert score_book.answer.outcome == "no"
+        assert next_repeats(score_book, measured) == ([], "the verdict is reached")
+
     def test_the_pair_closest_to_a_verdict_is_taken(self):
         """
         Not the one that would take longest.
         """
-        times = {f"c{i}": NOISY for i in range(6)}
+        times = {f"c{i}": WILD for i in range(8)}
         predictions = [
             Prediction(model=model, cell=cell, job_s=100 + miss)
             for model, misses in (
-                ("a", (10, 11, 9, 10, 12, 8)),
-                ("b", (2, 1, 3, 18, 2, 40)),
-                ("c", (19, 5, 17, 12, 15, 13)),
+                ("a", (10, 11, 9, 10, 12, 8, 10, 11)),
+                ("b", (2, 1, 3, 18, 2, 40, 16, 2)),
+                ("c", (19, 5, 17, 12, 15, 13, 14, 6)),
             )
             for cell, miss in zip(times, misses, strict=True)
         ]

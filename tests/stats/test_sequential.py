@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 
 from harness.base.stats.flips import flip_tests
 from harness.base.stats.gaps import gap_noise
-from harness.base.stats.sequential import LOOK_ERROR, LOOKS, most_useful, shrunk_spreads
+from harness.base.stats.sequential import (
+    LOOK_ERROR,
+    LOOKS,
+    may_tell,
+    most_useful,
+    shrunk_spreads,
+)
 
 CELLS, MOST = 10, 60
 UNITS = [f"c{place}" for place in range(CELLS)]
@@ -68,6 +74,52 @@ class TestShrunkSpreads:
         And are no error.
         """
         assert shrunk_spreads(np.zeros(2), np.ones(2)).tolist() == [0, 0]
+
+
+class TestMayTell:
+    """Whether repeats are of use."""
+
+    def test_noise_goes_away(self):
+        """
+        All that cells differ by is noise: enough repeats tell a gap of any size.
+        """
+        gaps = np.asarray([0.02, 0.10] * 4)
+
+        assert may_tell(gaps, np.full(8, 0.06), np.full(8, 2), margin=MARGIN)
+
+    def test_what_cells_differ_by_stays(self):
+        """
+        Without noise a look at eight needs a mean of t(7, 0.988) / sqrt(8) of their spread, which
+        is 1.01 of it: this one has 0.96.
+        """
+        gaps = np.asarray([-0.01, 0.11] * 4) + 0.0115
+
+        assert gaps.mean() / gaps.std(ddof=1) == pytest.approx(0.96, abs=0.01)
+        assert not may_tell(gaps, np.full(8, 1e-4), np.full(8, 2), margin=MARGIN)
+        assert may_tell(gaps + 0.01, np.full(8, 1e-4), np.full(8, 2), margin=MARGIN)
+
+    def test_six_cells_are_never_told_at_the_level_of_a_look(self):
+        """
+        Six are flipped in 64 ways, of which one is 1.6 %; seven in 128.
+        """
+        gaps = np.full(7, 0.1)
+
+        assert may_tell(gaps, np.full(7, 0.01), np.full(7, 2), margin=MARGIN)
+        assert not may_tell(gaps[:6], np.full(6, 0.01), np.full(6, 2), margin=MARGIN)
+
+    def test_equal_models_may_be_told(self):
+        """
+        Their mean lies within the margin, by more than the cells leave open.
+        """
+        gaps = np.asarray([0.001, -0.001] * 3)
+
+        assert may_tell(gaps, np.full(6, 0.01), np.full(6, 2), margin=MARGIN)
+
+    def test_one_cell_tells_nothing(self):
+        """
+        However often it is repeated.
+        """
+        assert not may_tell(np.asarray([0.1]), np.ones(1), np.ones(1), margin=MARGIN)
 
 
 def verdict(times, repeats, errors, level):

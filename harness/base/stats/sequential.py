@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,3 +43,28 @@ def most_useful(noise: Numbers, repeats: Numbers, number: int) -> list[int]:
         chosen.append(int(np.argmax(gains)))
         counts[chosen[-1]] += 1
     return chosen
+
+
+def may_tell(gaps: Numbers, noise: Numbers, repeats: Numbers, *, margin: float) -> bool:
+    """
+    Whether more repeats of the same cells may tell the mean of *gaps* from 0, or equal ones apart.
+
+    *noise* is the standard deviation of one repeat's part in each cell's gap.  More repeats take it
+    away, and move the mean by twice its noise at most; what cells differ by otherwise they leave.
+    Where even that is too much for one look, no repeat tells, but other cells may.
+    """
+    import numpy as np
+
+    from scipy.special import stdtrit
+
+    count = len(gaps)
+    if count < 2:
+        return False
+    variances = noise**2 / repeats
+    left = max(0.0, float(gaps.var(ddof=1) - variances.mean()))
+    moves = 2 * math.sqrt(float(variances.sum())) / count
+    reach = float(stdtrit(count - 1, 1 - LOOK_ERROR)) * math.sqrt(left / count)
+    size = abs(float(np.mean(gaps)))
+    # Of few cells even the rarest flip of signs is no rarer than a look allows.
+    tells_nearer = 0.5**count <= LOOK_ERROR and size + moves >= reach
+    return tells_nearer or margin - size + moves >= reach

@@ -328,10 +328,10 @@ def miss_of_jobs(model: str | Model, refit: Profile, jobs: Sequence[ProfiledJob]
     """By how much *model* misses profiled *jobs* of one cell: logarithms, NaN: it has no answer."""
     import numpy as np
 
-    predictor = find_model(model)
     # Later jobs of a trial may have read something else.
     inputs_by_number = {job.number: inputs_of_profiled(job) for job in jobs}
     try:
+        predictor = find_model(model)
         bodies_s = []
         jobs_s = []
         for inputs in inputs_by_number.values():

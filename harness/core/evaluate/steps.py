@@ -115,10 +115,11 @@ def fit_repeats(
     None where a cell ran once: how far the profile varies is not known then.
     """
     by_cell = defaultdict[str, dict[str, None]](dict)
-    for observation in observed:
+    # In the order in which they ran: names of cells and trials change when a run is published.
+    for observation in sorted(observed, key=lambda one: one.trace.submit_s):
         by_cell[observation.trial.cell.id][observation.trial.id] = None
     repeats = []
-    for left_out in trials_left_out([[*ids] for _, ids in sorted(by_cell.items())]):
+    for left_out in trials_left_out([[*ids] for ids in by_cell.values()]):
         kept = [observation for observation in observed if observation.trial.id not in left_out]
         try:
             repeats.append(fit_profile(workload, kept, speed, rates))
