@@ -157,15 +157,6 @@ def gaps_of(shares: np.ndarray, stretch: float = 1.0) -> np.ndarray:
 # The verdict
 
 
-class Anews(NamedTuple):
-    """
-    Shares by profiles without some trials, profiles x 2 x cells, and their weights.
-    """
-
-    shares: np.ndarray
-    weights: np.ndarray
-
-
 @cache
 def cell_names(cells: int) -> tuple[str, ...]:
     """
@@ -210,13 +201,13 @@ def kind_of(ends, is_nearer) -> str:
     return NEARER if is_nearer else "undecided"
 
 
-def spread_over(anew: Anews, shares) -> ProfileSpread:
+def spread_over(anew: np.ndarray, shares) -> ProfileSpread:
     """
-    What `profile_spread` says of the difference of two models.
+    What `profile_spread` says of the difference of two models, *anew*: profiles x 2 x cells.
     """
-    moved = gaps_of(anew.shares).mean(axis=-1) - gaps_of(shares).mean()
-    deviation = float(np.sqrt(anew.weights @ moved**2))
-    return ProfileSpread(deviation, float(anew.weights.sum()))
+    moved = gaps_of(anew).mean(axis=-1) - gaps_of(shares).mean()
+    deviation = float(np.sqrt((1 - 1 / len(moved)) * (moved**2).sum()))
+    return ProfileSpread(deviation, len(moved) - 1.0)
 
 
 def stretches_of(drift: Drift) -> np.ndarray:
@@ -226,7 +217,7 @@ def stretches_of(drift: Drift) -> np.ndarray:
     return np.array(ReadAt.of((), drift).stretches)[:, None, None]
 
 
-def by_compare(shares, drift: Drift | None, anew: Anews | None, units=()) -> tuple[str, str]:
+def by_compare(shares, drift: Drift | None, anew: np.ndarray | None, units=()) -> tuple[str, str]:
     """
     Both steps of the verdict as `compare` gives them, on records.
     """
@@ -244,8 +235,7 @@ def by_compare(shares, drift: Drift | None, anew: Anews | None, units=()) -> tup
                 )
             )  # fmt: skip
             if anew is not None:
-                times_s = anew.shares[:, MODELS.index(model), place].tolist()
-                known[model, cell] = Anew("w", times_s, anew.weights.tolist())
+                known[model, cell] = Anew("w", anew[:, MODELS.index(model), place].tolist())
     asks = Question(nearer=MODELS, scope="inputs" if units else "jobs")
     read_at = ReadAt("reference") if drift is None else ReadAt.of((), drift)
     _, pairs = compare(rows, question=asks, read_at=read_at, anew=known or None)
@@ -258,14 +248,13 @@ def by_compare(shares, drift: Drift | None, anew: Anews | None, units=()) -> tup
 
 class Profiled(NamedTuple):
     """
-    The factor by which a profile is off, and those of it without some trials, and their weights.
+    The factor by which a profile is off, and those of it without some trials.
 
     *without_cells* are those of it without one cell each.
     """
 
     factor: float
     without: np.ndarray
-    weights: np.ndarray
     without_cells: np.ndarray
 
 
@@ -287,7 +276,6 @@ def profile_of(generator, cells: int, trials: int, noise=None, cell_spread=0.0) 
     return Profiled(
         factor=float(np.exp(levels.mean())),
         without=np.exp(without),
-        weights=np.full(len(without), 1 - 1 / trials),
         without_cells=np.exp([mean_without(by_trial, set(of_cell)) for of_cell in names]),
     )
 
@@ -299,11 +287,11 @@ def mean_without(by_trial, left_out) -> float:
     return fmean(level for name, level in by_trial.items() if name not in left_out)
 
 
-def anew_of(shares, profile: Profiled) -> Anews:
+def anew_of(shares, profile: Profiled) -> np.ndarray:
     """
     The *shares* of models, which are right by a profile without an error, by those of *profile*.
     """
-    return Anews(shares * profile.without[:, None, None], profile.weights)
+    return shares * profile.without[:, None, None]
 
 
 # The tables
@@ -390,12 +378,12 @@ def show_profile(known, draws):
     """
     Print how often the longer of two models is called nearer that are equal over profiles.
 
-    Then the same with cells that differ as much as trials do, and why it is so: with weights of
-    1 - 1 / repeats in the place of 1 - 1 / trials of a cell, and by the spread that is true.
+    Then the same with cells that differ as much as trials do; were each cell a sample of its own
+    (1 - 1 / trials of a cell in the place of 1 - 1 / all of them); and by the spread that is true.
     """
     print("The longer of two models, equal over profiles, is called nearer, % (worst grid):\n")
     kinds = [f"any profile, {cells} x {trials}" for cells, trials in PROFILES]
-    header("cells", "this profile", *kinds, "cells differ", "other weights", "true spread")
+    header("cells", "this profile", *kinds, "cells differ", "cells alone", "true spread")
     alike = OFF * float(np.sqrt(np.prod(PROFILES[0])))
     count = TIMES_MORE * draws
 
@@ -405,8 +393,8 @@ def show_profile(known, draws):
         profiles.append(profile_of(generator, *PROFILES[0], cell_spread=alike))
         spreads = [spread_over(anew_of(right, each), right * each.factor) for each in profiles]
         first = profiles[0]
-        wider = float(np.sqrt((1 - 1 / len(first.without)) / first.weights[0]))
-        spreads.append(spreads[0]._replace(deviation=wider * spreads[0].deviation))
+        narrower = float(np.sqrt((1 - 1 / PROFILES[0][1]) / (1 - 1 / len(first.without))))
+        spreads.append(spreads[0]._replace(deviation=narrower * spreads[0].deviation))
         spreads.append(true_spread(right))
         profiles += [first, first]
         steps = [

@@ -35,7 +35,7 @@ CLAIM = "<!-- claim -->\n{}\n<!-- /claim -->"  # its place in README.md
 Row = Mapping[str, Any]
 _CLAIMED = ("body_s", "job_s", "published_s")  # of which errors have intervals
 FIX = "get the bundle again, or make it again: harness publish RUN -o DIR"
-_PREDICTED = ("cell", "model", "rung", "quantity", "refit", "repeat", "weight", "predicted", "low",
+_PREDICTED = ("cell", "model", "rung", "quantity", "refit", "repeat", "predicted", "low",
               "high", "low_90", "high_90", "in_sample_miss", "not_applicable")  # fmt: skip
 _SCORED = (
     "cell model rung quantity speed predicted measured trials floor signed_error relative_error"
@@ -217,10 +217,8 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
             for number, again_s in enumerate(prediction.refits.get(quantity, ())):
                 yield {**row, "refit": number, "predicted": again_s}
             if quantity == COMPARED:
-                weights = prediction.repeat_weights
                 for number, anew_s in enumerate(prediction.repeats_s):
-                    weight = weights[number]
-                    yield {**row, "repeat": number, "weight": weight, "predicted": anew_s}
+                    yield {**row, "repeat": number, "predicted": anew_s}
 
 
 def scores(evaluation: Evaluation) -> Iterator[Row]:

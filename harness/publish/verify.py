@@ -423,15 +423,14 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
         rows = {model: [about.anew.get((model, cell), []) for cell in own_cells] for model in pair}
         counts = {len(of_cell) for of_model in rows.values() for of_cell in of_model}
         times = [row["predicted"] for r in rows.values() for of_cell in r for row in of_cell]
-        if len(counts) > 1 or counts == {0} or None in times:
+        if len(counts) > 1 or min(counts) < 2 or None in times:
             return None
-        weights = [row["weight"] for row in rows[pair[0]][0]]
+        count = len(rows[pair[0]][0])
         weight_of = dict(zip(cells, about.weights(cells)))
-        numbers = range(len(weights))
-        moved = [moved_gap(about, rows, (own_cells, weight_of), number) for number in numbers]
-        squares = [weight * by**2 for weight, by in zip(weights, moved)]
-        variances.append(math.fsum(squares) / len(cells) ** 2)
-        freedoms.append(math.fsum(weights))
+        moved = [moved_gap(about, rows, (own_cells, weight_of), number) for number in range(count)]
+        squares = math.fsum(by * by for by in moved)
+        variances.append((1 - 1 / count) * squares / len(cells) ** 2)
+        freedoms.append(count - 1.0)
     total = math.fsum(variances)
     if not total:
         return 0.0, math.fsum(freedoms)

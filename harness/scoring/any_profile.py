@@ -3,7 +3,9 @@ With any profile of this kind: how far a difference of two models rests on the t
 
 A verdict is one on predictions by one profile, whose numbers vary as the trials vary that it was
 fitted to.  How much that is worth is seen by leaving out one trial of each of some cells, whose
-other trials stay: so no range and no regime is lost.  Of profiles whose cells ran once each it is
+other trials stay: so no range and no regime is lost.  A fit learns from all trials together, and so
+they are one sample (the jackknife): with weights of each cell's own trials it would vary too little
+(bench/bench_size.py).  Of profiles whose cells ran once each it is
 not known.
 """
 
@@ -23,15 +25,10 @@ if TYPE_CHECKING:
 
 
 class Anew(NamedTuple):
-    """
-    Job times of a model in a cell by profiles without some trials, and the profile they are of.
-
-    *weights* are 1 - 1/n, with n the trials of each cell that lacks one: what its variance counts.
-    """
+    """Job times of a model in a cell by profiles without some trials, all of one *profile*."""
 
     profile: str
     times_s: Sequence[float | None]
-    weights: Sequence[float]
 
 
 # By model and cell.
@@ -66,12 +63,12 @@ def profile_spread(
     freedoms = list[float]()
     for pairs in by_profile.values():
         moved = _moved_gaps(pairs, anew, weight_of_cell)
-        if moved is None:
+        if moved is None or len(moved) < 2:
             return None
-        weights = anew[pairs[0][0].model, pairs[0][0].cell].weights
-        squares = [weight * each**2 for weight, each in zip(weights, moved, strict=True)]
-        variances.append(math.fsum(squares) / len(first) ** 2)
-        freedoms.append(math.fsum(weights))
+        count = len(moved)
+        squares = math.fsum(each**2 for each in moved)
+        variances.append((1 - 1 / count) * squares / len(first) ** 2)
+        freedoms.append(count - 1.0)
     total = math.fsum(variances)
     if not total:
         return ProfileSpread(0.0, math.fsum(freedoms))

@@ -224,7 +224,6 @@ def times_anew(
         (prediction.model, prediction.cell): Anew(
             profile=trials[prediction.cell][0].workload,
             times_s=prediction.repeats_s,
-            weights=prediction.repeat_weights,
         )
         for prediction in predictions
     }

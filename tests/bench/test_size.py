@@ -56,7 +56,6 @@ def test_a_profile_lacks_each_trial_once():
     profile = profile_of(np.random.default_rng(4), 4, 3)
 
     assert len(profile.without) == 12
-    assert profile.weights == pytest.approx(2 / 3)
     assert np.log(profile.without).mean() == pytest.approx(np.log(profile.factor))
 
 

@@ -90,7 +90,7 @@ def predictions_of(model, cells, random, *, refits, extra=()):
             estimates={"separate_s": 1.05 * body_s}, code="", profile="p",
             intervals={"body_s": {"80": (0.8 * body_s, 1.1 * body_s), "90": None}},
             refits={"body_s": again, "job_s": tuple(time_s + frame_s for time_s in again)},
-            repeats_s=anew, repeat_weights=(0.5, 0.5, 0.5, 0.5),
+            repeats_s=anew,
         )  # fmt: skip
 
 

@@ -556,16 +556,15 @@ class TestWhatWouldTell:
 
 
 class TestAnyProfile:
-    def judged(self, moves, weights=None, *, nearer=None):
+    def judged(self, moves, *, nearer=None):
         """
         The pair of a model at 5 % and one at 30 %, whose times move by so much with each profile.
         """
         near, far = rows("a", NEAR), rows("b", FAR)
-        weights = [2 / 3] * len(moves) if weights is None else weights
-        anew = {("a", row.cell): Anew("w", [row.predicted_s] * len(moves), weights) for row in near}
+        anew = {("a", row.cell): Anew("w", [row.predicted_s] * len(moves)) for row in near}
         for row in far:
             times_s = [None if move is None else row.predicted_s + move for move in moves]
-            anew["b", row.cell] = Anew("w", times_s, weights)
+            anew["b", row.cell] = Anew("w", times_s)
         if nearer:
             return asked(near, far, nearer=nearer, anew=anew)[0]
         return compared(near, far, anew=anew)[1]
@@ -617,7 +616,7 @@ class TestAnyProfile:
         There is nothing to hold.
         """
         a, b = rows("a", [1.1] * 6), rows("b", OPEN)
-        anew = {(row.model, row.cell): Anew("w", [row.predicted_s] * 4, [0.5] * 4)
+        anew = {(row.model, row.cell): Anew("w", [row.predicted_s] * 4)
                 for row in [*a, *b]}  # fmt: skip
         pair = compared(a, b, anew=anew)[1]
 
@@ -645,8 +644,8 @@ class TestProfileSpread:
         (first,) = rows("a", [trials.mean() / 100])
         (second,) = rows("b", [1.5])
         anew = {
-            ("a", "c0"): Anew("w", without, [3 / 4] * 4),
-            ("b", "c0"): Anew("w", [150.0] * 4, [3 / 4] * 4),
+            ("a", "c0"): Anew("w", without),
+            ("b", "c0"): Anew("w", [150.0] * 4),
         }
 
         spread = profile_spread([first], [second], anew)
@@ -659,7 +658,7 @@ class TestProfileSpread:
         Squares add, and so do degrees of freedom where both vary alike.
         """
         first, second = rows("a", [1.2, 1.2]), rows("b", [1.5, 1.5])
-        anew = {(model, cell): Anew(profile, [time_s + move for move in moves], [0.5] * 4)
+        anew = {(model, cell): Anew(profile, [time_s + move for move in moves])
                 for cell, profile in (("c0", "w"), ("c1", "v"))
                 for model, time_s, moves in (("a", 120.0, (2, -2, 2, -2)), ("b", 150.0, (0,) * 4))
                 }  # fmt: skip
@@ -668,18 +667,18 @@ class TestProfileSpread:
         both = profile_spread(first, second, anew)
 
         assert both.deviation == pytest.approx(one.deviation / 2**0.5)
-        assert (one.freedom, both.freedom) == (pytest.approx(2), pytest.approx(4))
+        assert (one.freedom, both.freedom) == (pytest.approx(3), pytest.approx(6))
 
     def test_one_that_never_varies_is_certain(self):
         """
         The ends stay.
         """
         first, second = rows("a", [1.2]), rows("b", [1.5])
-        anew = {("a", "c0"): Anew("w", [120.0] * 4, [0.5] * 4),
-                ("b", "c0"): Anew("w", [150.0] * 4, [0.5] * 4)}  # fmt: skip
+        anew = {("a", "c0"): Anew("w", [120.0] * 4),
+                ("b", "c0"): Anew("w", [150.0] * 4)}  # fmt: skip
         spread = profile_spread(first, second, anew)
 
-        assert spread == (0.0, 2.0)
+        assert spread == (0.0, 3.0)
         assert widened((-0.4, -0.2), -0.3, spread, 0.05) == pytest.approx((-0.4, -0.2))
 
     def test_what_profiles_add_is_added_as_squares(self):

@@ -69,10 +69,7 @@ def predicted(random, measurements):
     """
     cells = {each.cell: each.raw_s for each in measurements}
     workloads = {each.cell: each.workload for each in measurements}
-    by_profile = {
-        workload: random.choice(([], [0.5] * 4, [0.5, 0.5, 2 / 3]))
-        for workload in ("wordcount", "terasort")
-    }
+    by_profile = {workload: random.choice((0, 1, 4, 6)) for workload in ("wordcount", "terasort")}
     varies = random.choice((0.0, 0.005, 0.05))
     refits, exact = random.choice((0, 3, 5)), random.random() < 0.2
     lacks = random.choice((0, 0, 0.1))
@@ -87,12 +84,12 @@ def predicted(random, measurements):
                           for _ in range(max(0, refits - random.choice((0, 1)))))  # fmt: skip
             if again and random.random() < 0.02:
                 again = (None, *again[1:])
-            weights = by_profile[workloads[cell]] if job_s else []
-            anew = [job_s * (1 + random.gauss(0, varies)) for _ in weights]
+            repeat_count = by_profile[workloads[cell]] if job_s else 0
+            anew = [job_s * (1 + random.gauss(0, varies)) for _ in range(repeat_count)]
             if anew and random.random() < 0.02:
                 anew[0] = None
             yield Prediction(
-                repeats_s=tuple(anew), repeat_weights=tuple(weights),
+                repeats_s=tuple(anew),
                 model=model, cell=cell, profile="p", body_s=job_s and body_s, job_s=job_s,
                 published_s=body_s,
                 measurable={"map_main_s": off * times["job_s"] / 3}, estimates={"x_s": 2 * body_s},
@@ -162,10 +159,9 @@ def tables(measurements, predictions):
                 for number, again_s in enumerate(each.refits.get(name, ()))
             ]
             if name == "job_s":
-                pairs = zip(each.repeats_s, each.repeat_weights, strict=True)
                 predicted_rows += [
-                    {**row, "repeat": number, "predicted": anew_s, "weight": weight}
-                    for number, (anew_s, weight) in enumerate(pairs)
+                    {**row, "repeat": number, "predicted": anew_s}
+                    for number, anew_s in enumerate(each.repeats_s)
                 ]
     return rows, predicted_rows
 

@@ -223,7 +223,7 @@ class TestRows:
         def held(*moves):
             predictions = [
                 prediction(
-                    model, cell, job_s=job_s, profile="p", repeat_weights=(0.5,) * len(moves),
+                    model, cell, job_s=job_s, profile="p",
                     repeats_s=tuple(job_s + move * (model == "whatif") for move in moves),
                 )
                 for model, job_s in models.items() for cell in "abcdef"

@@ -110,8 +110,7 @@ class Prediction(Record):
     and high by quantity and level (``80``, ``90`` %), `None` where that is unbounded: for that
     level too few cells were profiled, or too many refits have no answer.
 
-    *repeats_s* are the `job_s` by each of the profile's repeats, whose *repeat_weights* are 1 - 1/n
-    with n the trials of the cells that lack one.
+    *repeats_s* are the `job_s` by each of the profile's repeats.
 
     *in_sample_miss* is by how much the model misses the jobs of the profiling trials with the
     profile that was fitted to them: predicted less measured over measured, mean over the profiled
@@ -143,7 +142,6 @@ class Prediction(Record):
     not_applicable: tuple[str, ...] = ()
     refits: dict[str, tuple[float | None, ...]] = Field(default_factory=dict)
     repeats_s: tuple[float | None, ...] = ()
-    repeat_weights: tuple[float, ...] = ()
     intervals: dict[str, dict[str, tuple[float, float] | None]] = Field(default_factory=dict)
     in_sample_miss: float | None = None
     code: str = ""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -173,7 +172,7 @@ def predict_cells(
             workload = cell.spec.name
             profile = profiles[workload]
             update = spread_of(model, cell, profile, misses[workload])
-            update |= repeats_of(model, cell, profile)
+            update["repeats_s"] = repeats_of(model, cell, profile)
             update["in_sample_miss"] = in_sample.get(workload)
             yield prediction.model_copy(update=update)
 
@@ -212,23 +211,12 @@ def spread_of(
     return {"refits": refits, "intervals": intervals}
 
 
-def repeats_of(model: str | Model, cell: ResolvedCell, profile: Profile) -> dict[str, Any]:
-    """What *model* says of *cell* by each repeat of *profile*, with their weights, as fields."""
-    if not profile.repeats:
-        return {}
-    trial_counts = Counter(
-        cell_id for cell_id, _ in {(job.cell, job.trial) for job in profile.jobs}
-    )
-    workload = cell.spec.name
-    times_s = []
-    weights = []
-    for repeat in profile.repeats:
-        prediction = predict_cell(model, cell, {workload: repeat})
-        times_s.append(predicted_times(prediction)["job_s"][1])
-        kept = Counter(cell_id for cell_id, _ in {(job.cell, job.trial) for job in repeat.jobs})
-        most_trials = max(trial_counts[cell_id] for cell_id in trial_counts - kept)
-        weights.append(1 - 1 / most_trials)
-    return {"repeats_s": tuple(times_s), "repeat_weights": tuple(weights)}
+def repeats_of(
+    model: str | Model, cell: ResolvedCell, profile: Profile
+) -> tuple[float | None, ...]:
+    """Job times that *model* says of *cell* by each repeat of *profile*."""
+    by_repeat = (predict_cell(model, cell, {cell.spec.name: again}) for again in profile.repeats)
+    return tuple(predicted_times(prediction)["job_s"][1] for prediction in by_repeat)
 
 
 def _level_name(level: float) -> str:
