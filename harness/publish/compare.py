@@ -189,7 +189,8 @@ def compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Differ
             old = old_row.get(column)
             new = new_row.get(column)
             place = f"data/{name}.csv: {key}: {column}"
-            if old != new and not _OF_LOGS.fullmatch(place):
+            # A column that an earlier version did not have is as good as one that says nothing.
+            if (old or "") != (new or "") and not _OF_LOGS.fullmatch(place):
                 yield Difference("", place, old, new, relative_change(old, new))
 
 
