@@ -21,6 +21,7 @@ from harness.base.records.trial import ClusterSpec
 from harness.base.units import MIB
 from harness.core.evaluate.contract import example_profile
 from harness.models import MODELS
+from harness.models.fixed import with_fixed
 from harness.models.frame import frame_s
 from harness.tuning.dataflow import reasons_of
 from harness.tuning.objective import Objective
@@ -52,7 +53,7 @@ def job(*, files=(128,) * 10, reduces=4, heap="-Xmx600m", compress=True, **confi
 
 def answer_s(model, of, values):
     """
-    Body and frame of one row of settings, by the model itself.
+    Body with its fixed seconds, and frame, of one row of settings, by the model itself.
     """
     fields = {name: value for name, value in values.items() if name != SPLIT}
     whole = {name: round(value) for name, value in fields.items()
@@ -66,7 +67,7 @@ def answer_s(model, of, values):
         of.cluster,
         of.job_input.model_copy(update={"num_splits": maps, "split_bytes": size / maps}),
     )
-    body_s = MODELS[model].predict(PROFILE, *cell).body_s
+    body_s = with_fixed(MODELS[model].predict(PROFILE, *cell), PROFILE, cell).body_s
     return body_s + frame_s(PROFILE.frame, *cell)[0]
 
 
