@@ -20,7 +20,7 @@ from harness.base.records.prediction import Cluster, JobConfig, JobInput
 from harness.base.records.trial import ClusterSpec
 from harness.base.units import MIB
 from harness.core.evaluate.contract import example_profile
-from harness.models import MODELS
+from harness.models import MODELS, has_equations
 from harness.models.fixed import with_fixed
 from harness.models.frame import frame_s
 from harness.tuning.dataflow import reasons_of
@@ -67,8 +67,10 @@ def answer_s(model, of, values):
         of.cluster,
         of.job_input.model_copy(update={"num_splits": maps, "split_bytes": size / maps}),
     )
-    body_s = with_fixed(MODELS[model].predict(PROFILE, *cell), PROFILE, cell).body_s
-    return body_s + frame_s(PROFILE.frame, *cell)[0]
+    answer = MODELS[model].predict(PROFILE, *cell)
+    if has_equations(MODELS[model]):
+        answer = with_fixed(answer, PROFILE, cell)
+    return answer.body_s + frame_s(PROFILE.frame, *cell)[0]
 
 
 @pytest.mark.parametrize("model", MODELS_THAT_SEARCH)
