@@ -405,32 +405,31 @@ def with_any_profile(about: Subject, where: Any, test: Any, kind: Any) -> Any:
     reach = t_quantile(freedom, about.level / sides) * deviation
     low = difference - math.hypot(difference - low, reach)
     high = difference + math.hypot(high - difference, reach)
-    held = "undecided"
+    ends = [end if math.isfinite(end) else None for end in (low, high)]
+    return (held_verdict(verdict, low, high), *ends)
+
+
+def held_verdict(verdict: str, low: float, high: float) -> str:
+    """What is left of a verdict where the difference lies between these ends."""
     if low > -MARGIN and high < MARGIN:
-        held = "equal"
-    elif verdict == "nearer" and (high if difference < 0 else -low) < 0:
-        held = "nearer"
-    return (held, *[end if math.isfinite(end) else None for end in (low, high)])
+        return "equal"
+    return "nearer" if verdict == "nearer" and not low <= 0 <= high else "undecided"
 
 
 def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
     """Deviation of a difference over profiles, and its degrees of freedom; `None`: not known."""
-    by_workload = defaultdict(list)  # type: Any
-    for cell in cells:
-        by_workload[about.workloads[cell]].append(cell)
-    variances, freedoms = [], []
-    for own_cells in by_workload.values():
-        rows = {model: [about.anew.get((model, cell), []) for cell in own_cells] for model in pair}
-        counts = {len(of_cell) for of_model in rows.values() for of_cell in of_model}
-        times = [row["predicted"] for r in rows.values() for of_cell in r for row in of_cell]
-        if len(counts) > 1 or min(counts) < 2 or None in times:
+    cells_by_workload = defaultdict(list)  # type: Any
+    for cell, weight in zip(cells, about.weights(cells)):
+        cells_by_workload[about.workloads[cell]].append((cell, weight))
+    variances = []
+    freedoms = []
+    for weighted_cells in cells_by_workload.values():
+        moves = [moved_error(about, model, weighted_cells) for model in pair]
+        if None in moves or len(moves[0]) != len(moves[1]):
             return None
-        count = len(rows[pair[0]][0])
-        weight_of = dict(zip(cells, about.weights(cells)))
-        moved = [moved_gap(about, rows, (own_cells, weight_of), number) for number in range(count)]
-        squares = math.fsum(by * by for by in moved)
-        variances.append((1 - 1 / count) * squares / len(cells) ** 2)
-        freedoms.append(count - 1.0)
+        squares = math.fsum((x - y) ** 2 for x, y in zip(*moves)) / len(cells) ** 2
+        variances.append((1 - 1 / len(moves[0])) * squares)
+        freedoms.append(len(moves[0]) - 1.0)
     total = math.fsum(variances)
     if not total:
         return 0.0, math.fsum(freedoms)
@@ -438,17 +437,19 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
     return math.sqrt(total), total**2 / math.fsum(parts)
 
 
-def moved_gap(about: Subject, rows: Any, where: Any, number: int) -> float:
-    """By how much the sum of the gaps of a pair moves with the profile of that number."""
-    cells, weight_of = where
-    moved = []
-    for model, of_model in rows.items():
-        old = about.row(model, cells)
-        pairs = zip(old, of_model)
-        new = [abs(row[number]["predicted"] / kept["measured"] - 1) for kept, row in pairs]
-        by_cell = zip(cells, new, old)
-        moved.append(math.fsum(weight_of[c] * (x - k["relative_error"]) for c, x, k in by_cell))
-    return moved[0] - moved[1]
+def moved_error(about: Subject, model: str, weighted_cells: Any) -> Any:
+    """By how much the weighted sum of a model's errors moves with each repeat; `None`: unknown."""
+    moves = []
+    for cell, weight in weighted_cells:
+        score = about.scores[model][cell]
+        times = [row["predicted"] for row in about.anew.get((model, cell), ())]
+        if len(times) < 2 or None in times:
+            return None
+        errors = [abs(time / score["measured"] - 1) for time in times]
+        moves.append([weight * (error - score["relative_error"]) for error in errors])
+    if len(set(map(len, moves))) > 1:
+        return None
+    return [math.fsum(column) for column in zip(*moves)]
 
 
 def gaps_of(about: Subject, pairs: Any, cells: Any, stretch: float) -> List[List[float]]:
@@ -739,26 +740,25 @@ def beside_others(about: Subject, comparisons: Table) -> str:
     """What the best model is beside each of the others."""
     first, *rivals = about.ranked
     verdicts = {rival: pair_of(first, rival, about, comparisons)["verdict"] for rival in rivals}
-    told = any_profile_sentence(pair_of(first, rival, about, comparisons) for rival in rivals)
+    holds = any_profile_sentence(pair_of(first, rival, about, comparisons) for rival in rivals)
     if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
-        return f"It is nearer than each of the others.{told}"
+        return f"It is nearer than each of the others.{holds}"
     clauses = []
     for verdict in ("nearer", "equal", "undecided"):
         chosen = [rival for rival in rivals if verdicts[rival] == verdict]
         clauses += [f"{FATES[verdict]} {listed(chosen)}"] if chosen else []
-    return f"It {'; it '.join(clauses)}.{told}"
+    return f"It {'; it '.join(clauses)}.{holds}"
 
 
 def any_profile_sentence(pairs: Iterable[Row]) -> str:
     """Whether what was told of pairs holds with any profile of this kind."""
-    told = [pair for pair in pairs if pair.get("any_profile")]
-    held = [pair for pair in told if is_held(pair)]
-    if not told:
+    told_pairs = [pair for pair in pairs if pair.get("any_profile")]
+    lost_pairs = [pair for pair in told_pairs if not is_held(pair)]
+    if not told_pairs:
         return ""
-    if len(held) == len(told):
+    if not lost_pairs:
         return " It holds with any profile of this kind."
-    ends = [pair[end] for pair in told if not is_held(pair) for end in ("any_low", "any_high")]
-    if not any(end is not None for end in ends):
+    if all(pair["any_low"] is None and pair["any_high"] is None for pair in lost_pairs):
         return " It holds with this profile; how far profiles vary is not known."
     return " It holds with this profile; with another one of its kind it may not."
 
@@ -793,8 +793,8 @@ def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tupl
     texts = [f"{rival} by {share(about.error(rival, cells))}" for rival in rivals]
     off = f"{first} is off by {share(about.error(first, cells))}, {listed(texts)}"
     over = f"over {cells_text(len(cells))}"
-    told = any_profile_sentence(pairs.values())
-    return outcome, f"{head}: {off}, {over}; {fates_text(fates)}.{told}"
+    holds = any_profile_sentence(pairs.values())
+    return outcome, f"{head}: {off}, {over}; {fates_text(fates)}.{holds}"
 
 
 def why_not_compared(models: List[str], about: Subject) -> str:
@@ -956,7 +956,8 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
     nearest = [model for model in about.ranked if model not in farther]
     is_decided = len(nearest) == 1
     for model in about.ranked:
-        errors, units = about.errors(model, about.cells), about.units(about.cells)
+        errors = about.errors(model, about.cells)
+        units = about.units(about.cells)
         low, high = mean_interval(errors, units, about.weights(about.cells))
         place = beside_first(model, about, comparisons)
         if model == about.ranked[0]:
@@ -1067,9 +1068,10 @@ def check_settings(folder: Path, run: Tables) -> None:
         draw = read_json(folder / f"runs/{about['id']}/predictions/drawn.json")
         weights = {row["cell"]: row["weight"] for row in draw["candidates"] if row["count"]}
     for key, cell in run["cells"].items():
-        weight, sealed = cell.get("weight"), weights.get(key[0])
-        if weight != sealed:
-            raise ValueError(f"data/cells.csv {key}: stored is the weight {weight}, drawn {sealed}")
+        weight = cell.get("weight")
+        drawn = weights.get(key[0])
+        if weight != drawn:
+            raise ValueError(f"data/cells.csv {key}: stored is the weight {weight}, drawn {drawn}")
         expected = f"{cell['workload']} {cell['input_bytes']}"
         if cell["input"] != expected:
             raise ValueError(f"data/cells.csv {key}: stored {cell['input']}, computed {expected}")

@@ -227,15 +227,15 @@ def nearest_sentence(scored: Scored) -> str:
     first, *rivals = scored.ranking.models
     pairs = {rival: scored.pair(first, rival) for rival in rivals}
     verdicts = {rival: pair.verdict if pair else "undecided" for rival, pair in pairs.items()}
-    told = any_profile_sentence(pair for pair in pairs.values() if pair is not None)
+    holds = any_profile_sentence(pair for pair in pairs.values() if pair is not None)
     if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
-        return f"It is nearer than each of the others.{told}"
+        return f"It is nearer than each of the others.{holds}"
     clauses = [
         f"{_FATES[verdict]} {listed(chosen)}"
         for verdict in ("nearer", "equal", "undecided")
         if (chosen := [rival for rival in rivals if verdicts[rival] == verdict])
     ]
-    return f"It {'; it '.join(clauses)}.{told}"
+    return f"It {'; it '.join(clauses)}.{holds}"
 
 
 # Nearer
@@ -320,19 +320,21 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
 
 def any_profile_sentence(pairs: Iterable[Comparison]) -> str:
     """Whether what was told of *pairs* holds with any profile of this kind; nothing, if nothing."""
-    told = [pair for pair in pairs if not is_open(pair) and pair.any_profile is not None]
-    if not told:
+    told_pairs = [pair for pair in pairs if not is_open(pair) and pair.any_profile is not None]
+    lost_pairs = [pair for pair in told_pairs if not is_held(pair)]
+    if not told_pairs:
         return ""
-    held = [pair for pair in told if pair.any_profile != "undecided" or is_farther_by_any(pair)]
-    if len(held) == len(told):
+    if not lost_pairs:
         return " It holds with any profile of this kind."
-    if all(pair.any_low is None and pair.any_high is None for pair in told if pair not in held):
+    if all(pair.any_low is None and pair.any_high is None for pair in lost_pairs):
         return " It holds with this profile; how far profiles vary is not known."
     return " It holds with this profile; with another one of its kind it may not."
 
 
-def is_farther_by_any(pair: Comparison) -> bool:
-    """Whether the other model of an asked *pair* errs less, with any profile of this kind."""
+def is_held(pair: Comparison) -> bool:
+    """Whether what is told of *pair* holds with any profile of this kind."""
+    if pair.any_profile != "undecided":
+        return True
     return is_farther(pair) and pair.any_low is not None and pair.any_low > _ROUNDING
 
 

@@ -51,50 +51,60 @@ def profile_spread(
     Both are scored in the same cells.  `None` where that is not known: where trials of a profile
     were not repeated, or a model has no answer by one of those without them.
     """
-    cells = (score.cell for score in first)
-    weight_of_cell = dict(zip(cells, relative_weights(first).tolist(), strict=True))
-    by_profile = defaultdict[str, list[tuple[Score, Score]]](list)
-    for pair in zip(first, second, strict=True):
-        known = [anew.get((score.model, score.cell)) for score in pair]
-        if None in known or not all(found.times_s for found in known if found is not None):
+    weights = relative_weights(first)
+    spreads = list[ProfileSpread]()
+    for places in _places_by_profile(first, anew).values():
+        first_moves = _moved_errors([first[place] for place in places], anew)
+        second_moves = _moved_errors([second[place] for place in places], anew)
+        if first_moves is None or second_moves is None or len(first_moves) != len(second_moves):
             return None
-        by_profile[known[0].profile if known[0] else ""].append(pair)
-    variances = list[float]()
-    freedoms = list[float]()
-    for pairs in by_profile.values():
-        moved = _moved_gaps(pairs, anew, weight_of_cell)
-        if moved is None or len(moved) < 2:
-            return None
-        count = len(moved)
-        squares = math.fsum(each**2 for each in moved)
-        variances.append((1 - 1 / count) * squares / len(first) ** 2)
-        freedoms.append(count - 1.0)
-    total = math.fsum(variances)
-    if not total:
-        return ProfileSpread(0.0, math.fsum(freedoms))
-    parts = zip(variances, freedoms, strict=True)
-    freedom = total**2 / math.fsum(variance**2 / own for variance, own in parts)
-    return ProfileSpread(math.sqrt(total), freedom)
+        moved_gaps = ((first_moves - second_moves) * weights[places]).sum(axis=1) / len(first)
+        spreads.append(jackknife_spread(moved_gaps))
+    return added_spreads(spreads)
 
 
-def _moved_gaps(
-    pairs: Sequence[tuple[Score, Score]], anew: AnewByCell, weight_of_cell: Mapping[str, float]
-) -> list[float] | None:
-    """By how much the weighted sum of the gaps of *pairs* moves with each other profile."""
+def jackknife_spread(moves: Numbers) -> ProfileSpread:
+    """The spread of a number that moves by so much with each trial that is left out."""
+    variance = (1 - 1 / len(moves)) * float((moves**2).sum())
+    return ProfileSpread(math.sqrt(variance), len(moves) - 1.0)
+
+
+def added_spreads(spreads: Sequence[ProfileSpread]) -> ProfileSpread:
+    """
+    The spread of a sum of parts that vary on their own.
+
+    Its degrees of freedom are those of Welch and Satterthwaite; of parts that never vary, their
+    sum.
+    """
+    variance = math.fsum(spread.deviation**2 for spread in spreads)
+    if not variance:
+        return ProfileSpread(0.0, math.fsum(spread.freedom for spread in spreads))
+    shares = math.fsum(spread.deviation**4 / spread.freedom for spread in spreads)
+    return ProfileSpread(math.sqrt(variance), variance**2 / shares)
+
+
+def _places_by_profile(row: Sequence[Score], anew: AnewByCell) -> Mapping[str, list[int]]:
+    """The places of the cells of *row* by the profile that they are predicted from."""
+    places_by_profile = defaultdict[str, list[int]](list)
+    for place, score in enumerate(row):
+        answers = anew.get((score.model, score.cell))
+        places_by_profile[answers.profile if answers else ""].append(place)
+    return places_by_profile
+
+
+def _moved_errors(row: Sequence[Score], anew: AnewByCell) -> Numbers | None:
+    """By how much the errors of *row* move with each other profile: profiles x cells."""
     import numpy as np
 
-    errors: list[Numbers] = []
-    for place in (0, 1):
-        row = [pair[place] for pair in pairs]
-        times_s = [anew[score.model, score.cell].times_s for score in row]
-        if len({len(of_cell) for of_cell in times_s}) > 1:
-            return None
-        # `None`, a profile without an answer, becomes NaN.
-        shares = np.array(times_s, dtype=float).T / [score.measured_s for score in row]
-        errors.append(np.abs(shares - 1) - [score.relative_error for score in row])
-    weights = [weight_of_cell[score.cell] for score, _ in pairs]
-    moved = ((errors[0] - errors[1]) * weights).sum(axis=1)
-    return None if np.isnan(moved).any() else [float(each) for each in moved]
+    answers = [anew.get((score.model, score.cell)) for score in row]
+    times_s = [answer.times_s if answer else () for answer in answers]
+    counts = {len(cell_times) for cell_times in times_s}
+    if len(counts) > 1 or min(counts) < 2:
+        return None
+    # `None`, a profile without an answer, becomes NaN.
+    shares = np.array(times_s, dtype=float).T / [score.measured_s for score in row]
+    moves: Numbers = np.abs(shares - 1) - [score.relative_error for score in row]
+    return None if np.isnan(moves).any() else moves
 
 
 def widened(

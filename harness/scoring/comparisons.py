@@ -336,6 +336,16 @@ class _AnyProfile(NamedTuple):
     low: float | None
     high: float | None
 
+    @classmethod
+    def of(cls, verdict: Verdict, low: float, high: float) -> _AnyProfile:
+        """What is left of a *verdict* where the difference lies between these ends."""
+        held: Verdict = "undecided"
+        if low > -MARGIN and high < MARGIN:
+            held = "equal"
+        elif verdict == "nearer" and not low <= 0 <= high:
+            held = "nearer"
+        return cls(held, _bounded(low), _bounded(high))
+
     @property
     def clause(self) -> str:
         """End of the reason of a verdict: what another profile would change."""
@@ -463,14 +473,8 @@ class _Tests:
         if spread is None:
             return _AnyProfile("undecided", None, None)
         sides = 1 if self.family == "asked" else 2
-        difference = self.difference(place)
-        low, high = widened((low, high), difference, spread, self.settings.error / sides)
-        held: Verdict = "undecided"
-        if low > -MARGIN and high < MARGIN:
-            held = "equal"
-        elif verdict == "nearer" and (high if difference < 0 else -low) < 0:
-            held = "nearer"
-        return _AnyProfile(held, _bounded(low), _bounded(high))
+        ends = widened((low, high), self.difference(place), spread, self.settings.error / sides)
+        return _AnyProfile.of(verdict, *ends)
 
     def scope(self) -> str:
         """End of the reason of a verdict: for what it holds."""

@@ -37,29 +37,42 @@ def ratio_of(
     """
     from scipy.special import stdtrit
 
-    shared = [name for name in sorted(later_s) if later_s[name] and before_s.get(name)]
-    if not shared:
+    before = _logarithms(before_s)
+    later = _logarithms({name: later_s[name] for name in sorted(later_s) if before_s.get(name)})
+    if not later:
         return None
-    before = {name: [math.log(time_s) for time_s in times] for name, times in before_s.items()}
-    later = {name: [math.log(time_s) for time_s in later_s[name]] for name in shared}
-    weights = {
-        name: len(before[name]) * len(later[name]) / (len(before[name]) + len(later[name]))
-        for name in shared
-    }
+    weights = {name: _weight(before[name], values) for name, values in later.items()}
     total_weight = math.fsum(weights.values())
-    shift = (
-        math.fsum(weights[name] * (fmean(later[name]) - fmean(before[name])) for name in shared)
-        / total_weight
+    shifts = (
+        weights[name] * (fmean(values) - fmean(before[name])) for name, values in later.items()
     )
+    shift = math.fsum(shifts) / total_weight
     squares = 0.0
     freedom = -1  # of the shift
-    for name, logarithms in before.items():
-        values = [*logarithms, *(value - shift for value in later.get(name, ()))]
-        centre = fmean(values)
-        squares += math.fsum((value - centre) ** 2 for value in values)
-        freedom += len(values) - 1
+    for name, values in before.items():
+        unshifted = [*values, *(value - shift for value in later.get(name, ()))]
+        squares += _squares(unshifted)
+        freedom += len(unshifted) - 1
     if freedom < 1:
         return None
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * math.sqrt(squares / freedom / total_weight)
     later_count = sum(map(len, later.values()))
     return Ratio(math.exp(shift), math.exp(shift - half), math.exp(shift + half), later_count)
+
+
+def _logarithms(times_s: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Logarithms of the times of each thing that has some."""
+    return {
+        name: [math.log(time_s) for time_s in times] for name, times in times_s.items() if times
+    }
+
+
+def _weight(before: Sequence[float], later: Sequence[float]) -> float:
+    """One over the variance of a difference of two means, in that of one value."""
+    return len(before) * len(later) / (len(before) + len(later))
+
+
+def _squares(values: Sequence[float]) -> float:
+    """Sum of the squared distances of *values* from their mean."""
+    centre = fmean(values)
+    return math.fsum((value - centre) ** 2 for value in values)

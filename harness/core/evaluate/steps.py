@@ -10,12 +10,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from harness.base.errors import DataError, EvidenceError, HarnessError
 from harness.base.records.draw import Draw
 from harness.base.records.prediction import Prediction
-from harness.base.records.profile import Profile, SpeedCorrection, Statistic
+from harness.base.records.profile import Profile, Statistic
 from harness.base.records.question import Asked, Question
 from harness.base.records.score import ScoreBook
 from harness.base.records.trial import Trial
@@ -70,22 +71,17 @@ def fit_profiles(
     speed = fit_speed([*chain(*observations.values())])
     profiles = {}
     for workload, observed in observations.items():
-        profile = fit_profile(workload, observed, speed, rates)
-        refits = fit_refits(workload, observed, speed, rates)
-        repeats = fit_repeats(workload, observed, speed, rates)
-        update = {"refits": refits, "repeats": repeats}
-        profiles[workload] = profile.model_copy(update=update)
+        fit = partial(fit_profile, workload, speed=speed, machine=rates)
+        update = {"refits": fit_refits(observed, fit), "repeats": fit_repeats(observed, fit)}
+        profiles[workload] = fit(observed).model_copy(update=update)
     return profiles
 
 
 def fit_refits(
-    workload: str,
-    observed: Sequence[Observation],
-    speed: SpeedCorrection,
-    rates: Mapping[str, Statistic],
+    observed: Sequence[Observation], fit: Callable[[Sequence[Observation]], Profile]
 ) -> tuple[Profile, ...]:
     """
-    Fit profiles each without one profiling cell, or a few where there are many.
+    Profiles by *fit*, each without one profiling cell, or a few where there are many.
 
     Below four cells there is none: nothing could be concluded from them.
     """
@@ -99,30 +95,27 @@ def fit_refits(
             observation for observation in observed if observation.trial.cell.id not in left_out
         ]
         with suppress(HarnessError):  # it has no answer then
-            refits.append(fit_profile(workload, kept, speed, rates))
+            refits.append(fit(kept))
     return tuple(refits)
 
 
 def fit_repeats(
-    workload: str,
-    observed: Sequence[Observation],
-    speed: SpeedCorrection,
-    rates: Mapping[str, Statistic],
+    observed: Sequence[Observation], fit: Callable[[Sequence[Observation]], Profile]
 ) -> tuple[Profile, ...]:
     """
-    Fit profiles each without one trial of some cells, which have others; one cell, if few ran.
+    Profiles by *fit*, each without one trial of some cells, which have others.
 
     None where a cell ran once: how far the profile varies is not known then.
     """
     by_cell = defaultdict[str, dict[str, None]](dict)
     # In the order in which they ran: names of cells and trials change when a run is published.
-    for observation in sorted(observed, key=lambda one: one.trace.submit_s):
+    for observation in sorted(observed, key=lambda observation: observation.trace.submit_s):
         by_cell[observation.trial.cell.id][observation.trial.id] = None
     repeats = []
     for left_out in trials_left_out([[*ids] for ids in by_cell.values()]):
         kept = [observation for observation in observed if observation.trial.id not in left_out]
         try:
-            repeats.append(fit_profile(workload, kept, speed, rates))
+            repeats.append(fit(kept))
         except HarnessError:
             return ()
     return tuple(repeats)
@@ -147,6 +140,26 @@ def trials_left_out(trials_by_cell: Sequence[Sequence[str]]) -> list[set[str]]:
     return [ids for ids in chosen if ids]
 
 
+def with_drawn_cells(
+    trials: StoredTrials, profiles: Mapping[str, Profile], plan_of: PlanOfDraw | None
+) -> StoredTrials:
+    """
+    Draw the cells of a drawn design, and give *trials* with the plan that *plan_of* makes of them.
+
+    Without *plan_of* they are as they are; `DataError` where cells are still to be drawn.
+    """
+    run = trials.run
+    if plan_of is not None:
+        draw = draw_cells(trials.experiment, profiles, str(run.path))
+        run.write_draw(draw)
+        trials = replace(trials, plan=plan_of(draw))
+        run.write_plan(trials.plan)
+    elif trials.experiment.is_drawn and run.measured.read_draw() is None:
+        what = "its cells are drawn when it goes on, and none are yet"
+        raise DataError(what, where=str(run.path), fix="measure it: harness run FILE")
+    return trials
+
+
 def predict_run(trials: StoredTrials, plan_of: PlanOfDraw | None = None) -> list[Prediction]:
     """
     Have every model predict every scored cell, store the predictions and seal them.
@@ -157,14 +170,7 @@ def predict_run(trials: StoredTrials, plan_of: PlanOfDraw | None = None) -> list
     profiles = run.read_profiles()
     if not profiles:
         raise DataError("there is no profile", where=str(run.path), fix="harness profile FILE")
-    if plan_of is not None:
-        draw = draw_cells(trials.experiment, profiles, str(run.path))
-        run.write_draw(draw)
-        trials = replace(trials, plan=plan_of(draw))
-        run.write_plan(trials.plan)
-    elif trials.experiment.is_drawn and run.measured.read_draw() is None:
-        what = "its cells are drawn when it goes on, and none are yet"
-        raise DataError(what, where=str(run.path), fix="measure it: harness run FILE")
+    trials = with_drawn_cells(trials, profiles, plan_of)
     # Cells that feed profiles are never scored, and no model is asked about controls.
     controls = trials.experiment.nightly.controls
     scored = {

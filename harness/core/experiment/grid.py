@@ -143,8 +143,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     rounds = rounds_of(max(experiment.repeat, experiment.first_repeats), experiment.starts)
     trials: list[Trial] = []
     for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
-        turns = itertools.product(rounds, stage_clusters)
-        for cluster, repetition in ((name, n) for each, name in turns for n in each):
+        for cluster, repetition in _turns(rounds, stage_clusters):
             chosen = groups[cluster].keys() & stage_cells
             if repetition >= experiment.first_repeats:
                 chosen &= profiling
@@ -155,6 +154,13 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     if experiment.sentinels and experiment.predict.is_blind:
         trials = [*with_sentinels(trials, experiment.sentinels, experiment.seed, versions)]
     return tuple(trials)
+
+
+def _turns(rounds: Iterable[range], clusters: Sequence[str]) -> Iterator[tuple[str, int]]:
+    """Yield each cluster with each of its repetitions, round by round."""
+    for repetitions, cluster in itertools.product(rounds, clusters):
+        for repetition in repetitions:
+            yield cluster, repetition
 
 
 def rounds_of(repeats: int, starts: int) -> list[range]:
