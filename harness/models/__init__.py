@@ -111,7 +111,7 @@ def has_equations(model: Model) -> bool:
 
     To these alone fixed seconds are lent: a user's own model finds them in the profile.
     """
-    is_known = any(model is known for known in MODELS.values())
+    is_known = any(model is own_model for own_model in MODELS.values())
     return is_known and not isinstance(model, _LEARNERS)
 
 

@@ -70,13 +70,13 @@ def with_fixed(
         return prediction
     added_s = float(body_fixed_s(fixed, frame_counts(*inputs)))
     by_phase = {_PHASES[name]: seconds for name, seconds in fixed.items()}
-    of_task = {
+    fixed_by_name = {
         "map_task_s": math.fsum(fixed.get(name, 0.0) for name in FIXED[:_OF_MAPS]),
         "reduce_task_s": math.fsum(fixed.get(name, 0.0) for name in FIXED[_OF_MAPS:]),
     }
     tasks_s = {
-        name: seconds + of_task[name]
-        for name in of_task
+        name: seconds + fixed_by_name[name]
+        for name in fixed_by_name
         if (seconds := getattr(prediction, name)) is not None
     }
     return prediction.model_copy(

@@ -42,14 +42,14 @@ def night(evaluation: Evaluation) -> Night:
     missing = [trial for trial in scored if trial.id not in done]
     disturbed = [trial for trial in scored if trial.id in done and done[trial.id].disturbed]
     lacks = list[str]()
+    trials_text = count(len(scored), "trial")
     if missing:
         cells = dict.fromkeys(evaluation.labels[trial.cell.id] for trial in missing)
         verb = by_number(len(missing), "is", "are")
-        trials = f"{len(missing)} of {count(len(scored), 'trial')}"
-        lacks.append(f"{trials} {verb} not done: {', '.join(cells)}")
+        lacks.append(f"{len(missing)} of {trials_text} {verb} not done: {', '.join(cells)}")
     if disturbed:
         verbs = by_number(len(disturbed), "was disturbed, and counts", "were disturbed, and count")
-        lacks.append(f"{len(disturbed)} of {count(len(scored), 'trial')} {verbs} a quarter")
+        lacks.append(f"{len(disturbed)} of {trials_text} {verbs} a quarter")
     facts = facts_of(evaluation, manifest)
     if scored and 2 * len(disturbed) > len(scored):
         facts["others"] = "used the machine during most trials"

@@ -84,17 +84,17 @@ def first_week(entries: Sequence[Entry]) -> list[str]:
     judge = Judge(table)
     is_time = np.isin(judge.kinds, ("cell", "resource"))
     spreads = np.asarray([spread_of(column) for column in judge.values.T])
-    known = is_time & ~np.isnan(spreads)
-    if not known.any():
+    is_usable = is_time & ~np.isnan(spreads)
+    if not is_usable.any():
         return []
-    spread = float(np.median(spreads[known]))
-    limit = float(np.max(judge.thresholds[known]))
+    spread = float(np.median(spreads[is_usable]))
+    limit = float(np.max(judge.thresholds[is_usable]))
     steps = list[str]()
     for nights in _FIRST:
         (size,) = smallest(nights, CLIP, limit, within=_WITHIN[:1])
         text = f"of {_step(spread, size)}" if size else f"above {_step(spread, _SIZES[-1])}"
         steps.append(f"after {nights} nights steps {text}")
-    basis = f"median of {known.sum()}, by {len(table.numbers)} nights"
+    basis = f"median of {is_usable.sum()}, by {len(table.numbers)} nights"
     text = f"cells and controls lie {_percent(spread**2)} % apart from night to night ({basis})"
     outlook = f"three nights will show {', '.join(steps)} in one of them"
     return [f"{text}; if they go on so, {outlook}"]
@@ -102,8 +102,8 @@ def first_week(entries: Sequence[Entry]) -> list[str]:
 
 def spread_of(column: Numbers) -> float:
     """Standard deviation of the nights of a factor; NaN: there are not two."""
-    known = column[~np.isnan(column)]
-    return float(known.std(ddof=1)) if len(known) > 1 else nan
+    known_values = column[~np.isnan(column)]
+    return float(known_values.std(ddof=1)) if len(known_values) > 1 else nan
 
 
 def _step(spread: float, size: float) -> str:

@@ -153,14 +153,14 @@ def scan_spread(values: Numbers) -> Scan:
         is_known = ~np.isnan(distances)
         squares = np.where(is_known, distances, 0.0) ** 2
         moments = np.stack([is_known, squares, squares**2])
-        of_since = np.cumsum(moments[:, ::-1], axis=1)[:, LAGS[rows] - 1]
-        since, squares_since, _ = of_since
-        before, squares_before, fourth_before = moments.sum(axis=1)[:, None] - of_since
+        moments_since = np.cumsum(moments[:, ::-1], axis=1)[:, LAGS[rows] - 1]
+        since, squares_since, _ = moments_since
+        before, squares_before, fourth_before = moments.sum(axis=1)[:, None] - moments_since
         variance = squares_before / before
         kurtosis = fourth_before / before / variance**2
         kurtosis = (kurtosis * before + _KURTOSIS * _PRIOR_FAR) / (before + _PRIOR_FAR)
-        both = is_known[1:] & is_known[:-1]
-        products = np.where(both, distances[1:] * distances[:-1], 0.0).sum(axis=0)
+        are_both_known = is_known[1:] & is_known[:-1]
+        products = np.where(are_both_known, distances[1:] * distances[:-1], 0.0).sum(axis=0)
         phi = np.clip(products / squares.sum(axis=0), 0.0, _MOST)
         inflation = (1 + phi**2) / (1 - phi**2)
         error = np.sqrt((kurtosis - 1) * (1 / before + 1 / since) * inflation)
@@ -303,16 +303,18 @@ def _step(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Step:
     """
     is_known = (weights > 0).astype(float)
     known_since = np.cumsum(is_known[::-1], axis=0)[lags - 1]
-    known = is_known.sum(axis=0)
+    known_nights = is_known.sum(axis=0)
     stack = _terms(values, weights, is_known)
-    of_all = stack.sum(axis=1)[:, None]
-    of_since = np.cumsum(stack[:, ::-1], axis=1)[:, lags - 1]
-    of_first = stack[:, len(values) - lags]
-    whole = _Sums(*of_all)
-    since = _Sums(*of_since)
-    first = _Sums(*of_first)
-    before = _Sums(*(of_all - of_since))
-    phi = _autocorrelation(((before, before), (since, _Sums(*(of_since - of_first)))), known)
+    all_sums = stack.sum(axis=1)[:, None]
+    sums_since = np.cumsum(stack[:, ::-1], axis=1)[:, lags - 1]
+    first_sums = stack[:, len(values) - lags]
+    whole = _Sums(*all_sums)
+    since = _Sums(*sums_since)
+    first = _Sums(*first_sums)
+    before = _Sums(*(all_sums - sums_since))
+    phi = _autocorrelation(
+        ((before, before), (since, _Sums(*(sums_since - first_sums)))), known_nights
+    )
     rest = 1 - phi
     alone = 1 - phi**2
     # The regression of whitened nights on a level and a step.
@@ -328,9 +330,11 @@ def _step(values: Numbers, weights: Numbers, lags: NDArray[np.int_]) -> _Step:
     information = step_step - level_step**2 / level_level
     shift = (step_value - level_step / level_level * level_value) / information
     squares = value_value - level_value**2 / level_level - shift**2 * information
-    freedom = np.broadcast_to(known - 2, shift.shape)
+    freedom = np.broadcast_to(known_nights - 2, shift.shape)
     variance = np.maximum(squares, _TINY) / np.maximum(freedom, 1)
-    return _Step(shift, np.sqrt(variance / information), freedom, known - known_since, known_since)
+    return _Step(
+        shift, np.sqrt(variance / information), freedom, known_nights - known_since, known_since
+    )
 
 
 def _terms(values: Numbers, weights: Numbers, is_known: Numbers) -> Numbers:
@@ -354,7 +358,7 @@ def _terms(values: Numbers, weights: Numbers, is_known: Numbers) -> Numbers:
     )
 
 
-def _autocorrelation(sides: Sequence[tuple[_Sums, _Sums]], known: Numbers) -> Numbers:
+def _autocorrelation(sides: Sequence[tuple[_Sums, _Sums]], known_nights: Numbers) -> Numbers:
     """
     Autocorrelation of first order of each series, on the safe side.
 
@@ -368,14 +372,14 @@ def _autocorrelation(sides: Sequence[tuple[_Sums, _Sums]], known: Numbers) -> Nu
     )
     # The bias of both means is taken off.
     ratio = products / np.maximum(squares, _TINY)
-    phi = np.nan_to_num((known * ratio + 2) / np.maximum(known - 6, 2))
+    phi = np.nan_to_num((known_nights * ratio + 2) / np.maximum(known_nights - 6, 2))
     # Of few nights of one factor hardly anything follows.
-    counted = np.maximum(known - FEWEST_NIGHTS + 1, 0)
+    counted = np.maximum(known_nights - FEWEST_NIGHTS + 1, 0)
     common = (phi * counted).sum(axis=1, keepdims=True) / max(counted.sum(), 1)
-    common_nights = known * np.minimum((counted > 0).sum(), np.maximum(known - 1, 1))
+    common_nights = known_nights * np.minimum((counted > 0).sum(), np.maximum(known_nights - 1, 1))
     common = common * common_nights / (common_nights + _PRIOR_NIGHTS)
-    drawn = (phi * known + common * _PRIOR_NIGHTS) / (known + _PRIOR_NIGHTS)
-    cautious = drawn + _CAUTION / np.sqrt(known + _PRIOR_NIGHTS)
+    drawn = (phi * known_nights + common * _PRIOR_NIGHTS) / (known_nights + _PRIOR_NIGHTS)
+    cautious = drawn + _CAUTION / np.sqrt(known_nights + _PRIOR_NIGHTS)
     bounded: Numbers = np.clip(cautious, 0.0, _MOST)
     return bounded
 
@@ -436,10 +440,10 @@ def _bounded(distances: Numbers, clip: Numbers, is_firm: Flags, recent: int = SH
 
 def _share_far(distances: Numbers) -> Numbers:
     """Share of nights that lie far off, drawn to that of all series as by twenty nights more."""
-    known = (~np.isnan(distances)).sum(axis=0)
+    known_nights = (~np.isnan(distances)).sum(axis=0)
     far = (np.abs(distances) > _FAR).sum(axis=0)
-    common = far.sum() / max(known.sum(), 1)
-    share: Numbers = (far + _PRIOR_FAR * common) / (known + _PRIOR_FAR)
+    common = far.sum() / max(known_nights.sum(), 1)
+    share: Numbers = (far + _PRIOR_FAR * common) / (known_nights + _PRIOR_FAR)
     return share
 
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError
+from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Answer, Question
 from harness.base.records.score import COMPARED, Ranking, ScoreBook
 from harness.base.records.trial import Cell, Record
@@ -203,22 +204,30 @@ def predictions(evaluation: Evaluation) -> Iterator[Row]:
         if prediction.not_applicable:
             yield {**row, "not_applicable": "; ".join(prediction.not_applicable)}
         for quantity, (rung, time_s) in predicted_times(prediction).items():
-            if time_s is None or quantity not in LEVELS:
-                continue
-            row |= {"rung": rung, "quantity": quantity}
-            intervals = prediction.intervals.get(quantity, {})
-            low, high = intervals.get("80") or (None, None)
-            low_90, high_90 = intervals.get("90") or (None, None)
-            ends = {"low": low, "high": high, "low_90": low_90, "high_90": high_90}
-            own = {"predicted": time_s, **ends}
-            if quantity == COMPARED:
-                own["in_sample_miss"] = prediction.in_sample_miss
-            yield {**row, **own}
-            for number, again_s in enumerate(prediction.refits.get(quantity, ())):
-                yield {**row, "refit": number, "predicted": again_s}
-            if quantity == COMPARED:
-                for number, anew_s in enumerate(prediction.repeats_s):
-                    yield {**row, "repeat": number, "predicted": anew_s}
+            if time_s is not None and quantity in LEVELS:
+                row |= {"rung": rung, "quantity": quantity}
+                yield {**row, "predicted": time_s, **_beside_a_time(prediction, quantity)}
+                yield from ({**row, **other} for other in _other_times(prediction, quantity))
+
+
+def _beside_a_time(prediction: Prediction, quantity: str) -> Row:
+    """What stands beside the predicted time of a *quantity*: intervals, and what was missed."""
+    intervals = prediction.intervals.get(quantity, {})
+    low, high = intervals.get("80") or (None, None)
+    low_90, high_90 = intervals.get("90") or (None, None)
+    columns = {"low": low, "high": high, "low_90": low_90, "high_90": high_90}
+    if quantity == COMPARED:
+        columns["in_sample_miss"] = prediction.in_sample_miss
+    return columns
+
+
+def _other_times(prediction: Prediction, quantity: str) -> Iterator[Row]:
+    """Times of a *quantity* by refits of the profile, and by its repeats."""
+    for number, refit_s in enumerate(prediction.refits.get(quantity, ())):
+        yield {"refit": number, "predicted": refit_s}
+    if quantity == COMPARED:
+        for number, repeat_s in enumerate(prediction.repeats_s):
+            yield {"repeat": number, "predicted": repeat_s}
 
 
 def scores(evaluation: Evaluation) -> Iterator[Row]:

@@ -260,17 +260,22 @@ class Subject(NamedTuple):
         return [order.index(unit) for unit in units]
 
 
+def answered_of(scores: Table, speed: str, outside: Set[str], extrapolate: str) -> Any:
+    """Scores of job times at a speed, by model and cell, in the cells that are asked about."""
+    answered = defaultdict(dict)  # type: Any
+    for (cell, model, quantity, row_speed), row in scores.items():
+        is_outside = cell in outside
+        is_meant = {"true": is_outside, "out": not is_outside}.get(extrapolate, True)
+        if is_meant and (quantity, row_speed) == ("job_s", speed):
+            answered[model][cell] = row
+    return answered
+
+
 def subject(run: Tables, scores: Table, speed: str) -> Subject:
     """What the question of *run* is about: models on common cells, nearest first (section 3)."""
     about = run["runs"][()]
-    answered = defaultdict(dict)  # type: Any
-    ranges = {key[0]: cell["range"] for key, cell in run["cells"].items()}
-    outside = {cell for cell in ranges if ranges[cell] == "outside"}
-    for (cell, model, quantity, row_speed), row in scores.items():
-        is_outside = cell in outside
-        is_meant = {"true": is_outside, "out": not is_outside}.get(about["extrapolate"], True)
-        if is_meant and (quantity, row_speed) == ("job_s", speed):
-            answered[model][cell] = row
+    outside = {key[0] for key, cell in run["cells"].items() if cell["range"] == "outside"}
+    answered = answered_of(scores, speed, outside, about["extrapolate"])
     shares = {key[0]: cell.get("weight") for key, cell in run["cells"].items()}
     unranked = unlearnt_of(run, answered, shares)
     names, cells = ranked_of({name: answered[name] for name in answered if name not in unranked})

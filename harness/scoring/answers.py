@@ -146,10 +146,7 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     row = scored.row(model)
     if model in ("", BEST):
         if not scored.ranking.models:
-            why = "no model has an answer"
-            if UNLEARNT in scored.ranking.left_out.values():
-                why = "no model reproduces the jobs it learnt from"
-            return no_answer(question, scored.asked, why)
+            return no_answer(question, scored.asked, why_no_best(scored.ranking))
         model = scored.ranking.models[0]
         row = scored.common_row(model)
     if not row:
@@ -179,6 +176,13 @@ def answer_how_far(question: Question, scored: Scored) -> Answer:
     )
     sentence = how_far_sentence(numbers, scored, has_interval=has_interval)
     return numbers.model_copy(update={"sentence": sentence})
+
+
+def why_no_best(ranking: Ranking) -> str:
+    """Why no model of a *ranking* is the best."""
+    if UNLEARNT in ranking.left_out.values():
+        return "no model reproduces the jobs it learnt from"
+    return "no model has an answer"
 
 
 def interval_over(

@@ -84,12 +84,14 @@ def controls(rows: Rows, scope: Scope, stretches: Sequence[float] = AS_IT_IS) ->
     if not cells:
         return []
     found = []
-    perfect = [errors for by in stretches if (errors := perfect_errors(cells, by)) is not None]
+    perfect = [
+        errors for stretch in stretches if (errors := perfect_errors(cells, stretch)) is not None
+    ]
     if perfect:
         nearer = dict[str, float]()
         for model, row in rows.items():
             at_each = zip(perfect, stretches, strict=True)
-            gaps = [errors - errors_at(row, by) for errors, by in at_each]
+            gaps = [errors - errors_at(row, stretch) for errors, stretch in at_each]
             nearer |= _share_nearer(model, gaps, row, scope)
         found.append(_control("perfect", perfect[0], cells, nearer))
     model, row = next(iter(rows.items()))

@@ -117,7 +117,7 @@ def score(
         earlier=[*earlier_scores(earlier, trials, asks, read_at.speed)],
         read_at=read_at,
     )
-    made, found = _concluded(asks, asked, scores, (rankings, comparisons), read_at)
+    control_rows, found = _concluded(asks, asked, scores, (rankings, comparisons), read_at)
     return ScoreBook(
         measurements=tuple(ordered),
         scores=tuple(scores),
@@ -138,7 +138,7 @@ def score(
                 compared_quantity,
             )
         ),
-        controls=tuple(made),
+        controls=tuple(control_rows),
         answer=found,
         drift=drift,
         speed=read_at.speed,
@@ -185,8 +185,8 @@ def _concluded(
             subject = compared_scores(scores, question)
             scored = Scored.of(subject, ranking, comparisons, asked, read_at.stretches)
             rows = {model: scored.common_row(model) for model in ranking.models}
-            made = controls(rows, question.scope, read_at.stretches)
-            return made, with_left_out(answer(question, scored), scores)
+            control_rows = controls(rows, question.scope, read_at.stretches)
+            return control_rows, with_left_out(answer(question, scored), scores)
     return [], None
 
 

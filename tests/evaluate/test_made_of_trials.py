@@ -640,31 +640,30 @@ class TestRefits:
             for number in range(count)
         ]
 
-    def refits(self, monkeypatch, count):
+    def refits(self, count):
         """
         The cells of each refit of a profile of so many.
         """
 
-        def fit(_workload, kept, *_):
+        def fit(kept):
             return frozenset(observation.trial.cell.id for observation in kept)
 
-        monkeypatch.setattr("harness.core.evaluate.steps.fit_profile", fit)
-        return fit_refits("w", self.observations(count), None, {})
+        return fit_refits(self.observations(count), fit)
 
-    def test_lack_one_cell_each(self, monkeypatch):
+    def test_lack_one_cell_each(self):
         """
         In the order of their names; of fewer than four there is none.
         """
         names = {f"c{number:02}" for number in range(4)}
 
-        assert self.refits(monkeypatch, 4) == tuple(names - {name} for name in sorted(names))
-        assert self.refits(monkeypatch, 3) == ()
+        assert self.refits(4) == tuple(names - {name} for name in sorted(names))
+        assert self.refits(3) == ()
 
-    def test_are_twenty_at_most(self, monkeypatch):
+    def test_are_twenty_at_most(self):
         """
         Of more cells each lacks a few.
         """
-        refits = self.refits(monkeypatch, 45)
+        refits = self.refits(45)
         names = {f"c{number:02}" for number in range(45)}
 
         assert len(refits) == MOST_REFITS

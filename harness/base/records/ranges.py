@@ -61,5 +61,5 @@ def range_of(numbers: Numbers, profiled: Ranges) -> Range:
     if any(outside_axes(numbers, profiled)):
         return "outside"
     ends = {name: {low, high} for name, (low, high) in profiled.items() if low < high}
-    is_at_edge = any(numbers.get(name) in both for name, both in ends.items())
+    is_at_edge = any(numbers.get(name) in axis_ends for name, axis_ends in ends.items())
     return "edge" if is_at_edge else "inside"

@@ -212,8 +212,8 @@ def _cover(choice: _Choice, group: Group, targets: Flags) -> None:
         chosen.append(int(np.argmax(gains)))
         left &= ~marks[chosen[-1]]
     for place in sorted(chosen, key=lambda place: -float(group.seconds[place])):
-        others = [other for other in chosen if other != place]
-        if not (marks[place] & ~marks[others].any(axis=0)).any():
+        rest = [chosen_place for chosen_place in chosen if chosen_place != place]
+        if not (marks[place] & ~marks[rest].any(axis=0)).any():
             chosen.remove(place)
 
 

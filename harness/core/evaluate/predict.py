@@ -215,7 +215,7 @@ def repeats_of(
     model: str | Model, cell: ResolvedCell, profile: Profile
 ) -> tuple[float | None, ...]:
     """Job times that *model* says of *cell* by each repeat of *profile*."""
-    by_repeat = (predict_cell(model, cell, {cell.spec.name: again}) for again in profile.repeats)
+    by_repeat = (predict_cell(model, cell, {cell.spec.name: repeat}) for repeat in profile.repeats)
     return tuple(predicted_times(prediction)["job_s"][1] for prediction in by_repeat)
 
 

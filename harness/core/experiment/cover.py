@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from harness.base.documents.wording import count
 from harness.base.errors import SpecError
-from harness.base.records.ranges import Numbers, axis_numbers, outside_axes, ranges_of
+from harness.base.records.ranges import Numbers, Ranges, axis_numbers, outside_axes, ranges_of
 from harness.base.records.regimes import in_order, regimes_of
 from harness.base.stats.cover import Group, NothingWithinError, choose_items
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -70,28 +70,40 @@ class Covered(NamedTuple):
         return ", ".join(f"{name} ({count(number, 'cell')})" for name, number in numbers.items())
 
 
+def no_cells_error(workload: str, cell_count: int) -> SpecError:
+    """No profiling cells are found among the cells of a *workload*."""
+    what = (
+        f"profile_on: auto finds no profiling cells among {count(cell_count, 'cell')} of"
+        f" {workload}: what covers their regimes and ranges takes more than a third of the run's"
+        " time, or leaves none to be scored"
+    )
+    return SpecError(what, where=WHERE, fix=_FIX)
+
+
+def lacks_of(situation: Situation, regimes: frozenset[str], ranges: Ranges) -> tuple[str, ...]:
+    """What a *situation* has that is not among the profiled *regimes* and *ranges*."""
+    axes = outside_axes(situation.numbers, ranges)
+    missing_regimes = in_order(situation.regimes - regimes)
+    return (*missing_regimes, *(f"range of {axis}" for axis in axes))
+
+
 def covered_by(cells: Iterable[ResolvedCell], profiling: Collection[str]) -> Iterator[Covered]:
     """Yield what the cells of the ids *profiling* cover of each workload of *cells*."""
     by_workload = defaultdict[str, list[Situation]](list)
     for cell in cells:
         by_workload[cell.spec.name].append(Situation.of(cell))
     for workload, situations in by_workload.items():
-        profiled = [each for each in situations if each.cell.id in profiling]
-        scored = [each for each in situations if each.cell.id not in profiling]
+        profiled = [situation for situation in situations if situation.cell.id in profiling]
+        scored = [situation for situation in situations if situation.cell.id not in profiling]
         regimes = all_regimes(profiled)
-        ranges = ranges_of(each.numbers for each in profiled)
-        lacking = {}
-        for situation in scored:
-            missing = in_order(situation.regimes - regimes)
-            missing += [f"range of {axis}" for axis in outside_axes(situation.numbers, ranges)]
-            if missing:
-                lacking[situation.cell.id] = tuple(missing)
+        ranges = ranges_of(situation.numbers for situation in profiled)
+        lacks = {situation.cell.id: lacks_of(situation, regimes, ranges) for situation in scored}
         yield Covered(
             workload,
-            profiling=tuple(each.cell.id for each in profiled),
+            profiling=tuple(situation.cell.id for situation in profiled),
             regimes=tuple(in_order(regimes)),
-            scored=tuple(each.cell.id for each in scored),
-            lacking=lacking,
+            scored=tuple(situation.cell.id for situation in scored),
+            lacking={cell_id: missing for cell_id, missing in lacks.items() if missing},
         )
 
 
@@ -146,7 +158,11 @@ def choose_cells(
             by_workload[cell.spec.name].append(Situation.of(cell))
     repeats = max(experiment.repeat, experiment.first_repeats)
     groups = [
-        group_of(name, situations, [repeats * times.trial_s[each.cell.id] for each in situations])
+        group_of(
+            name,
+            situations,
+            [repeats * times.trial_s[situation.cell.id] for situation in situations],
+        )
         for name, situations in by_workload.items()
     ]
     setup_s = times.of_setups(cells)
@@ -157,13 +173,7 @@ def choose_cells(
             groups, setup_s, budget_s, enough=ENOUGH_CELLS, fewest_left=FEWEST_CELLS
         )
     except NothingWithinError as error:
-        count_text = count(len(by_workload[error.group]), "cell")
-        what = (
-            f"profile_on: auto finds no profiling cells among {count_text} of {error.group}: what"
-            " covers their regimes and ranges takes more than a third of the run's time, or leaves"
-            " none to be scored"
-        )
-        raise SpecError(what, where=WHERE, fix=_FIX) from error
+        raise no_cells_error(error.group, len(by_workload[error.group])) from error
     chosen = {by_workload[name][place].cell.id for name, row in places.items() for place in row}
     return tuple(cell.id for cell in cells if cell.id in chosen)
 

@@ -80,11 +80,11 @@ def headline(results: ReportData) -> str:
 def foreign_sentence(results: ReportData) -> str:
     """Say that what was measured is what others did, where that is so in most scored trials."""
     shares = [
-        others
+        foreign_share
         for record in results.trials
         if record.trial.is_scored
         and record.state == "done"
-        and (others := record.most("others")) is not None
+        and (foreign_share := record.most("others")) is not None
     ]
     if not shares or median(shares) <= _MOST_FOREIGN:
         return ""
@@ -377,13 +377,17 @@ def lucky_coin(results: ReportData) -> Iterator[str]:
 
 def verdict_at_other_speed(results: ReportData, ranking: Ranking) -> Iterator[str]:
     """Where it is another than at the speed at which models are compared: which one."""
-    other = results.score_book.ranking("raw" if results.speed == "reference" else "reference")
-    if other is None or set(other.nearest) == set(ranking.nearest):
+    other_ranking = results.score_book.ranking(
+        "raw" if results.speed == "reference" else "reference"
+    )
+    if other_ranking is None or set(other_ranking.nearest) == set(ranking.nearest):
         return
-    first, *tied = other.nearest or ("",)
-    nearest = f"undecided between {listing(other.nearest)}" if tied else f"{first} is nearest"
+    first, *tied = other_ranking.nearest or ("",)
+    nearest = (
+        f"undecided between {listing(other_ranking.nearest)}" if tied else f"{first} is nearest"
+    )
     times = "times as they were measured"
-    if other.speed == "reference":
+    if other_ranking.speed == "reference":
         times = "times corrected for changes of the machine's speed"
     yield f"By {times} the verdict is another: {nearest}."
 

@@ -22,6 +22,13 @@ STAGES = {
 _HISTORIES = "trials/*/raw/job-*-history.jhist.gz"
 
 
+def keep_draw(run: Run, remade_run: Run) -> None:
+    """Give *remade_run* the cells that *run* drew: what was drawn is drawn."""
+    draw = run.measured.read_draw()
+    if draw is not None and remade_run.measured.read_draw() is None:
+        remade_run.measured.write_draw(draw)
+
+
 def reproduce(
     run: Run, folder: Path, given: str, *, is_lean: bool = False
 ) -> Iterator[tuple[str, list[Difference]]]:
@@ -43,9 +50,7 @@ def reproduce(
         made_stages = [stage for stage in made_stages if stage != "profiles"]
     stored = None if has_traces else run.read_scores()
     remade_run = run.link_to(folder, [stage for stage in STAGES if stage not in made_stages])
-    draw = run.measured.read_draw()
-    if draw is not None and remade_run.measured.read_draw() is None:
-        remade_run.measured.write_draw(draw)  # what was drawn is drawn
+    keep_draw(run, remade_run)
     evaluation = Evaluation(remade_run, experiment, run.read_plan())
 
     def predict() -> None:

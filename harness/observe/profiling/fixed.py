@@ -21,6 +21,7 @@ from harness.observe.profiling.jobs import Observation
 from harness.observe.profiling.phases import part_times
 
 _SHUFFLE = "shuffle_fixed_s"
+_WAITED = "shuffle beside maps"  # of reduces that wait for them
 
 
 def fixed_seconds(
@@ -34,35 +35,42 @@ def fixed_seconds(
     Reduces that wait for maps show little of their opening: they count where no others are.
     """
     seconds_by_name = defaultdict[str, list[float]](list)
-    waited_s = list[float]()
     for observation in observations:
         factor = observation.at_reference(1.0, speed)
-        complete = part_times(observation)
-        maps_end_s = max(
-            (attempt.finish_s for attempt in observation.trace.succeeded("map")), default=0.0
-        )
-        for times, attempt in observation.succeeded_times("spans"):
-            if times.attempt_id not in complete:
-                continue
-            for name, seconds in _fixed_of(times, attempt):
-                has_waited = name == _SHUFFLE and attempt.start_s < maps_end_s
-                if has_waited:
-                    waiting_s = getattr(times, "waited_s", None) or 0.0
-                    waited_s.append(factor * (seconds - waiting_s))
-                else:
-                    seconds_by_name[name].append(factor * seconds)
-    if waited_s and _SHUFFLE not in seconds_by_name:
-        seconds_by_name[_SHUFFLE] = waited_s
+        for name, seconds in _seconds_of_tasks(observation):
+            seconds_by_name[name].append(factor * seconds)
+    waited_s = seconds_by_name.pop(_WAITED, [])
+    if waited_s:
+        seconds_by_name.setdefault(_SHUFFLE, waited_s)
     return {
-        name: Statistic(
-            value=max(0.0, fmean(seconds_by_name[name])),
-            count=len(seconds_by_name[name]),
-            spread=standard_deviation(seconds_by_name[name]),
-            source="spans: seconds of a task beside all parts that have an equation, mean",
-        )
-        for name in FIXED
-        if name in seconds_by_name
+        name: _mean_of_tasks(seconds_by_name[name]) for name in FIXED if name in seconds_by_name
     }
+
+
+def _seconds_of_tasks(observation: Observation) -> Iterator[tuple[str, float]]:
+    """Yield the fixed seconds of each recorded task by phase, those of waiters by `_WAITED`."""
+    complete_attempts = part_times(observation)
+    map_ends_s = [attempt.finish_s for attempt in observation.trace.succeeded("map")]
+    maps_end_s = max(map_ends_s, default=0.0)
+    for times, attempt in observation.succeeded_times("spans"):
+        if times.attempt_id not in complete_attempts:
+            continue
+        has_waited = attempt.start_s < maps_end_s
+        for name, seconds in _fixed_of(times, attempt):
+            if name == _SHUFFLE and has_waited:
+                yield _WAITED, seconds - (getattr(times, "waited_s", None) or 0.0)
+            else:
+                yield name, seconds
+
+
+def _mean_of_tasks(task_seconds: Sequence[float]) -> Statistic:
+    """The mean over tasks, 0 at least, as a statistic."""
+    return Statistic(
+        value=max(0.0, fmean(task_seconds)),
+        count=len(task_seconds),
+        spread=standard_deviation(task_seconds),
+        source="spans: seconds of a task beside all parts that have an equation, mean",
+    )
 
 
 def _fixed_of(times: MapTimes | ReduceTimes, attempt: TaskAttempt) -> Iterator[tuple[str, float]]:

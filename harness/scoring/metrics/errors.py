@@ -85,10 +85,12 @@ def levelled_error(scores: Sequence[Score]) -> MetricValue | None:
 
 def mean_of(name: str, scores: Sequence[Score]) -> MetricValue | None:
     """Mean of the field of that *name* over the cells that have it; `None` where none has."""
-    known = [score for score in scores if getattr(score, name) is not None]
-    if not known:
+    known_scores = [score for score in scores if getattr(score, name) is not None]
+    if not known_scores:
         return None
-    return MetricValue(value=weighted_mean([getattr(score, name) for score in known], known))
+    return MetricValue(
+        value=weighted_mean([getattr(score, name) for score in known_scores], known_scores)
+    )
 
 
 def summary_of(

@@ -70,15 +70,17 @@ def order_text(results: ReportData) -> str:
     if results.experiment.was_imported:
         how = "that nobody chose: they are jobs that had run before"
     sentinels = sum(record.trial.use == "sentinel" for record in trials)
-    again = ""
+    beside_them = ""
     if sentinels:
-        again = f" {count(sentinels, 'sentinel')} repeated profiling cells among the scored ones."
+        beside_them = (
+            f" {count(sentinels, 'sentinel')} repeated profiling cells among the scored ones."
+        )
     if results.experiment.is_drawn:
         drawn = f" The scored cells were drawn, in {results.experiment.design.points} draws, where"
-        again += f"{drawn} the asked models disagree, and count by their weights."
+        beside_them += f"{drawn} the asked models disagree, and count by their weights."
     return (
         f"{count(len(trials), 'trial')} of {cells} within {took}, in an order {how}; {done}"
-        f" done. {profiling} of them fed the profiles and are never scored.{again}"
+        f" done. {profiling} of them fed the profiles and are never scored.{beside_them}"
     )
 
 

@@ -148,6 +148,12 @@ def score_table(results: ReportData, *, further: Speed | None = None) -> Table:
     return replace(shown, note=" ".join(notes))
 
 
+def _error_texts(results: ReportData, scores: Sequence[Score]) -> tuple[str, str, str]:
+    """Number, mean and worst of the errors of *scores*."""
+    worst = percent(max(score.relative_error for score in scores))
+    return str(len(scores)), mean_error_text(results, scores), worst
+
+
 def extrapolated_tables(results: ReportData) -> Iterator[Table]:
     """The cells outside of what was profiled, in a row of their own for each model, if any are."""
     rows = results.scores(results.answered, results.speed)
@@ -155,15 +161,13 @@ def extrapolated_tables(results: ReportData) -> Iterator[Table]:
     if not outside:
         return
     table_rows = []
-    for model, is_extrapolated in product(results.scored_models, (False, True)):
-        chosen = [
-            row for row in rows if row.model == model and (row.cell in outside) == is_extrapolated
-        ]
-        if chosen:
-            name = "extrapolated" if is_extrapolated else "within the profile"
-            worst = percent(max(row.relative_error for row in chosen))
-            mean_error = mean_error_text(results, chosen)
-            table_rows.append((model, name, str(len(chosen)), mean_error, worst))
+    for model in results.scored_models:
+        model_scores = [row for row in rows if row.model == model]
+        within = [row for row in model_scores if row.cell not in outside]
+        beyond = [row for row in model_scores if row.cell in outside]
+        for name, scores in (("within the profile", within), ("extrapolated", beyond)):
+            if scores:
+                table_rows.append((model, name, *_error_texts(results, scores)))
     shown = table(
         f"Errors of the {ANSWERED[results.answered]} of extrapolated cells, and of the others",
         ("Model", "Cells", "Number", "Mean error", "Worst"),
