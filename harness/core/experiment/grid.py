@@ -180,13 +180,13 @@ def _require_starts(experiment: Experiment, cells: Collection[Cell]) -> None:
     if starts == 1:
         return
     repeats = experiment.first_repeats
-    what = ""
     if starts > repeats:
         what = f"{starts} starts need as many repeats: each cell has {repeats} to begin with"
-    elif len({cell.cluster.id for cell in cells}) == 1:
+        raise SpecError(what, where="starts", fix=f"write starts: {repeats}, or repeat: {starts}")
+    if len({cell.cluster.id for cell in cells}) == 1:
         what = "starts spreads several clusters over the hours, and all cells run on one"
-    if what:
-        raise SpecError(what, where="starts", fix="leave it out, or write starts: 2, repeat: 2")
+        fix = "leave it out, or give an axis of the cluster more values"
+        raise SpecError(what, where="starts", fix=fix)
 
 
 def _stages(
