@@ -234,12 +234,15 @@ def nearest_sentence(scored: Scored) -> str:
     holds = any_profile_sentence(pair for pair in pairs.values() if pair is not None)
     if len(rivals) > 1 and set(verdicts.values()) == {"nearer"}:
         return f"It is nearer than each of the others.{holds}"
-    clauses = [
-        f"{_FATES[verdict]} {listed(chosen)}"
-        for verdict in ("nearer", "equal", "undecided")
-        if (chosen := [rival for rival in rivals if verdicts[rival] == verdict])
-    ]
-    return f"It {'; it '.join(clauses)}.{holds}"
+    return f"It {'; it '.join(fate_clauses(verdicts))}.{holds}"
+
+
+def fate_clauses(fates: Mapping[str, str]) -> Iterator[str]:
+    """Yield of each fate of a model what it is beside the rivals that have it in *fates*."""
+    for word, text in _FATES.items():
+        rivals = [rival for rival, found in fates.items() if found == word]
+        if rivals:
+            yield f"{text} {listed(rivals)}"
 
 
 # Nearer
@@ -315,11 +318,8 @@ def nearer_sentence(first: str, pairs: Mapping[str, Comparison], fates: Mapping[
     rivals = [f"{rival} by {share(error_in(pair, rival))}" for rival, pair in pairs.items()]
     cells = cells_text(any_pair.cells)
     errors = f"{first} is off by {share(error_in(any_pair, first))}, {listed(rivals)}, over {cells}"
-    clauses = []
-    for word, text in _FATES.items():
-        if chosen := [rival for rival, found in fates.items() if found == word]:
-            clauses.append(f"it {text} {listed(chosen)}")
-    return f"{head}: {errors}; {'; '.join(clauses)}.{any_profile_sentence(pairs.values())}"
+    clauses = "; it ".join(fate_clauses(fates))
+    return f"{head}: {errors}; it {clauses}.{any_profile_sentence(pairs.values())}"
 
 
 def any_profile_sentence(pairs: Iterable[Comparison]) -> str:

@@ -81,12 +81,10 @@ def compare(
         unlearnt = unlearnt_models(by_model)
         learnt = {model: row for model, row in by_model.items() if model not in unlearnt}
         rows, left_out = ranked_rows(learnt)
-        pairs = list[Comparison]()
-        if quantity == COMPARED:
-            if is_read and asked != "explored":
-                comparisons += asked_pairs(asks, by_model, settings)
-            pairs = explored_pairs(rows, settings, before)
-            comparisons += pairs
+        pairs = explored_pairs(rows, settings, before) if quantity == COMPARED else []
+        if quantity == COMPARED and is_read and asked != "explored":
+            comparisons += asked_pairs(asks, by_model, settings)
+        comparisons += pairs
         left_out |= {model: "it has no answer" for model in models if model not in by_model}
         ranking = ranking_of(quantity, group_speed, rows, learnt)
         changes: dict[str, object] = {"left_out": (left_out if rows else {}) | unlearnt}

@@ -101,6 +101,10 @@ class _Choice:
         """Places of the items of *group* that are chosen; to be changed by who chooses."""
         return self.places[group.name]
 
+    def takes_all(self, group: Group, targets: Mapping[str, Flags]) -> bool:
+        """Whether as many items of *group* are chosen as it has *targets*: none is left."""
+        return len(self.chosen(group)) == int(targets[group.name].sum())
+
     @property
     def set_up(self) -> set[str]:
         """What is set up for the chosen items."""
@@ -145,14 +149,14 @@ def choose_items(
 
     targets = {group.name: np.ones(len(group.seconds), dtype=bool) for group in groups}
     choice = _cover_within(groups, targets, setup_s, budget_s)
-    left_count = sum(int(each.sum()) for each in targets.values())
+    left_count = sum(int(flags.sum()) for flags in targets.values())
     left_count -= sum(map(len, choice.places.values()))
     open_groups = [*groups]
     while open_groups and left_count > fewest_left:
-        group = min(open_groups, key=lambda each: len(choice.chosen(each)))
-        most = min(enough, int(targets[group.name].sum()) // 2)
+        group = min(open_groups, key=lambda group: len(choice.chosen(group)))
+        most_items = min(enough, int(targets[group.name].sum()) // 2)
         place = None
-        if len(choice.chosen(group)) < most:
+        if len(choice.chosen(group)) < most_items:
             place = _next_place(choice, group, targets[group.name], budget_s)
         if place is None:
             open_groups.remove(group)
@@ -177,9 +181,7 @@ def _cover_within(
         choice = _Choice.empty(groups, setup_s)
         for group in groups:
             _cover(choice, group, targets[group.name])
-        used_up = [
-            group for group in groups if len(choice.chosen(group)) == targets[group.name].sum()
-        ]
+        used_up = [group for group in groups if choice.takes_all(group, targets)]
         if not used_up and choice.spent_s <= budget_s:
             return choice
         reducible = [group for group in groups if targets[group.name].sum() > 2]

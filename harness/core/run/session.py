@@ -228,12 +228,15 @@ class Session:
         held_count = sum(trial["state"] != "pending" for trial in plan["trials"])
         if not held_count:
             return plan
-        end = "is not finished: 'harness run' goes on with it"
-        if is_finished:
-            end = "is finished: 'harness run' measures all anew, in another run"
-        held = f"{held_count} of {count(len(trials), 'trial')}"
-        self.console.say(f"run {newest.path} holds {held}, and {end}")
+        self._say_held(newest, f"{held_count} of {count(len(trials), 'trial')}")
         return {**plan, "run": newest.path}
+
+    def _say_held(self, run: Run, held: str) -> None:
+        """Say how many trials a *run* has, and whether the next one goes on with it."""
+        end = "is not finished: 'harness run' goes on with it"
+        if run.finished:
+            end = "is finished: 'harness run' measures all anew, in another run"
+        self.console.say(f"run {run.path} holds {held}, and {end}")
 
     def _with_cells_to_draw(self, plan: dict[str, Any], estimator: Estimator) -> dict[str, Any]:
         """*plan* with what is drawn after profiling, if anything is, and the time that it takes."""

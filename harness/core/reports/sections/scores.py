@@ -254,15 +254,22 @@ def frame_share(results: ReportData, workload: str) -> float | None:
     return frame_s / job_s if job_s > 0 else None
 
 
+def brief_columns(results: ReportData) -> list[tuple[str, Speed]]:
+    """Metrics of the first screen's table, each with its speed."""
+    return [
+        (name, speed)
+        for name, metric in results.metrics.items()
+        for speed in results.speeds()
+        if speed in metric.brief and has_column(results, name)
+    ]
+
+
 def overview_table(results: ReportData) -> Table | None:
     """Each model in one row: its mean error over all cells, and the verdict on it."""
     ranking = results.score_book.ranking()
     if ranking is None or not (ranking.models or ranking.left_out):
         return None
-    columns = list[tuple[str, Speed]]()
-    for name, metric in results.metrics.items():
-        if has_column(results, name):
-            columns += [(name, speed) for speed in results.speeds() if speed in metric.brief]
+    columns = brief_columns(results)
     verdicts = model_verdicts(results, ranking)
     table_rows = []
     for model, verdict in verdicts.items():
