@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.base.records.profile import Profile, SpeedCorrection
+from harness.base.records.prediction import JobConfig
+from harness.base.records.profile import Profile, ProfiledJob, SpeedCorrection
 from harness.base.records.score import Drift, Measurement, ScoreBook
 from harness.base.records.trial import (
     Cell,
@@ -27,6 +28,7 @@ class Trials:
     """
 
     has_traces = True
+    experiment = SimpleNamespace(predict=SimpleNamespace(source=""))
 
     def __init__(self, *rows, rates=None):
         self.done, self._times, self._rates = {}, {}, rates or {}
@@ -84,6 +86,32 @@ def test_what_the_probe_saw_is_no_drift():
 
     assert drift_of(trials, {"terasort": profile}).ratio == pytest.approx(1.0, abs=0.003)
     assert drift_of(trials, {}).ratio == pytest.approx(1.104, abs=0.003)
+
+
+def test_profiles_of_another_run_hold_what_it_measured():
+    """
+    By cell; the jobs of one trial add up, and a cell that nobody measured here says nothing.
+    """
+    trials = Trials(("sentinel", 16, 6.0, 6.0), ("score", 24, 99.0))
+    trials.experiment = SimpleNamespace(predict=SimpleNamespace(source="another"))
+    (cell,) = {one.trial.cell.id for one in trials.done.values() if one.trial.sentinel}
+    jobs = [("a", cell, 4.0), ("a", cell, 6.0), ("b", cell, 5.0), ("b", cell, 5.0), ("c", "o", 7.0)]
+    lent = Profile(workload="terasort", jobs=[profiled_job(*job) for job in jobs])
+
+    found = drift_of(trials, {"terasort": lent})
+
+    assert found.ratio == pytest.approx(1.2)
+    assert (found.sentinels, found.cells) == (1, 1)
+
+
+def profiled_job(trial, cell, job_s):
+    """
+    A job of a trial, by which a profile was fitted.
+    """
+    return ProfiledJob(
+        trial=trial, cell=cell, input_bytes=1, num_splits=1, num_nodes=1, map_slots=1,
+        reduce_slots=1, configuration=JobConfig(), job_s=job_s,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [0, 1, 4, 5])

@@ -84,6 +84,17 @@ class TestPlan:
         assert sorted(sentinels) == [1, 2]
         assert {trial.cell.cluster.workers for trial in without if trial.sentinel} == {1}
 
+    def test_where_the_profiles_are_another_runs_they_control_the_hour(self):
+        """
+        Its profiling cells are measured here as sentinels alone, behind the repetitions there.
+        """
+        trials = planned(TEXT.replace("80 MiB]}}", "80 MiB]}, from: 20260101T000000Z-0000}"))
+        sentinels = [trial for trial in trials if trial.sentinel]
+
+        assert uses(trials) == "cce" + "cccc" + "e" + "ccccc" + "e" + "cccc" + "e" + "ccc"
+        assert {trial.cell.workload.input_bytes >> 20 for trial in sentinels} == {16, 80}
+        assert {trial.repetition for trial in sentinels} == {3}
+
     def test_without_the_key_there_is_none(self):
         """
         As in all files of before.
@@ -94,7 +105,8 @@ class TestPlan:
         ("old", "new", "what"),
         [("sentinels: 6", "sentinels: 1", "leaves no trial to be scored"),
          ("profile_on: {input: [16 MiB, 80 MiB]}", "from: 20260101T000000Z-0000",
-          "the profiles are another run's"),
+          "profile_on names none of the other run's"),
+         ("80 MiB]}}", "80 MiB]}, from: 2026, hardware: [a, b]}", "another machine's"),
          ("80 MiB]}}", "80 MiB]}, order: mixed}", "which are not measured before the others here")],
     )  # fmt: skip
     def test_sentinels_that_tell_nothing_are_refused(self, old, new, what):

@@ -26,6 +26,7 @@ class FakeHadoop:
     def __init__(self, datanodes=("worker1",), nodemanagers=("worker1",), missing=()):
         self.datanodes, self.nodemanagers, self.missing = datanodes, nodemanagers, set(missing)
         self.metrics, self.requested = dict.fromkeys(COUNTS, 0), []
+        self.states, self.posted, self.is_refusing = iter(()), [], False
 
     def fetch(self, where, path, secret):
         self.requested.append(where)
@@ -34,7 +35,15 @@ class FakeHadoop:
             return {}
         if path == "/ws/v1/cluster/metrics":
             return {"clusterMetrics": self.metrics}
+        if path.startswith("/ws/v1/cluster/apps/"):
+            return {"app": {"state": next(self.states)}}
         return {"beans": [self.beans(path.rpartition(":")[2])]}
+
+    def send(self, address, method, path, *_, **__):
+        self.posted.append((method, path))
+        if self.is_refusing:
+            raise health.WebError("no such container", 400)
+        return io.BytesIO()
 
     def beans(self, query):
         live = json.dumps({f"{name}:9866": {} for name in self.datanodes})
@@ -58,11 +67,13 @@ def check(monkeypatch):
     def check(hadoop, looks=3, until="healthy", workers=WORKERS, **more):
         seconds = iter(range(1000))
         monkeypatch.setattr(health, "fetch_object", hadoop.fetch)
+        monkeypatch.setattr(health, "send", hadoop.send)
         monkeypatch.setattr(health.time, "monotonic", lambda: float(next(seconds)))
         monkeypatch.setattr(health.time, "sleep", lambda s: None)
         request = {
             "until": until, "master": "master", "workers": workers,
-            "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks, **more,
+            "services": {"nn": "m:1", "rm": "m:2", "jhs": "m:3"}, "limit_s": looks,
+            "ended": [], "user": "me", **more,
         }  # fmt: skip
         output = io.StringIO()
         monkeypatch.setattr(sys, "stdin", io.StringIO(json.dumps(request)))
@@ -170,3 +181,33 @@ class TestIdle:
         answer = check(FakeHadoop(missing={"resourcemanager"}), until="idle")
 
         assert answer["missing"] == ["resourcemanager on master"]
+
+
+class TestMastersOfEndedJobs:
+    @pytest.mark.parametrize("is_refusing", [False, True])
+    def test_one_is_sent_away_once(self, check, is_refusing):
+        """
+        Its container gets one signal, once the job has ended for the ResourceManager.
+        """
+        hadoop = FakeHadoop()
+        hadoop.metrics["containersAllocated"] = 1
+        hadoop.states = iter(("RUNNING", "FINISHED"))
+        hadoop.is_refusing = is_refusing
+
+        answer = check(hadoop, until="idle", ended=["job_12_0003"])
+
+        container = "/ws/v1/cluster/containers/container_12_0003_01_000001"
+        assert hadoop.posted == [("POST", f"{container}/signal/GRACEFUL_SHUTDOWN?user.name=me")]
+        assert answer["missing"] == ["1 containersAllocated"]
+
+    def test_one_that_runs_is_left_alone(self, check):
+        """
+        Before the ResourceManager has its end, a signal would make a failure of it.
+        """
+        hadoop = FakeHadoop()
+        hadoop.metrics["appsRunning"] = 1
+        hadoop.states = iter(["RUNNING"] * 9)
+
+        check(hadoop, until="idle", ended=["job_12_0003"])
+
+        assert not hadoop.posted

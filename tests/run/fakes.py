@@ -317,7 +317,7 @@ class FakeCluster:
     def dead_daemons(self):
         return dict.fromkeys(self.dead, "died")
 
-    def await_idle(self, timeout_s):
+    def await_idle(self, timeout_s, ended=()):
         assert timeout_s > 0
         self.idle_calls += 1
 

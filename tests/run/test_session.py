@@ -524,6 +524,23 @@ class TestBlindOrder:
             session(text, overrides=overrides).measure()
         assert len(clusters.jobs) == before
 
+    def test_sentinels_control_the_hour_of_borrowed_profiles(self, session, measured):
+        """
+        Cells that the other run has profiled; others are refused before anything starts.
+        """
+        _, source = measured
+        factor = "mapreduce.task.io.sort.factor"
+        asked = f"predict={{models: [whatif], from: {source.id}, profile_on: {{{factor}: NUMBER}}}}"
+        run, failed = session(overrides=[asked.replace("NUMBER", "3"), "sentinels=2"]).measure()
+        uses = Counter(trial.use for trial in run.read_plan())
+        evaluation = Evaluation.of(run)
+
+        assert failed == 0
+        assert uses == {"score": 2, "sentinel": 2}
+        assert evaluation.score().drift.sentinels == 2
+        with pytest.raises(SpecError, match=r"1 of 1 cell of profile_on is none of those"):
+            session(overrides=[asked.replace("NUMBER", "10"), "sentinels=2"]).measure()
+
     def test_a_control_needs_no_profile(self, session, measured):
         """
         No model is asked about it.

@@ -264,8 +264,12 @@ class ExistingCluster(Cluster):
         argv = ["application", "-kill", application_name(application_id)]
         self.client(_CLIENT_CLASS, argv, log=log).wait(timeout=_CLIENT_LIMIT_S)
 
-    def await_idle(self, timeout_s: float = 60.0) -> None:
-        """Return when none of our own applications runs; others' are not ours to wait for."""
+    def await_idle(self, timeout_s: float = 60.0, ended: Sequence[str] = ()) -> None:
+        """
+        Return when none of our own applications runs; others' are not ours to wait for.
+
+        Nobody is sent away: masters of jobs that have *ended* sleep as on any such cluster.
+        """
         deadline = time.monotonic() + timeout_s
         while True:
             # masters may still hold their containers when their applications have ended

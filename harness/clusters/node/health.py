@@ -12,8 +12,9 @@ Wait for a cluster on one of its nodes: one process that looks, and answers once
         "nodemanager"} as "host" or "host:port".
         With *control*, the history server is started by a line to that pipe once HDFS answers
         (started earlier it sleeps 10 s between its tries).
-    {"until": "idle", "master", "services", "limit_s", "deaths": FILE?}
-        idle: no application runs or waits, and none has a container.
+    {"until": "idle", "master", "services", "limit_s", "deaths": FILE?, "ended": [job, ...], "user"}
+        idle: no application runs or waits, and none has a container.  The application masters of
+        jobs that have *ended* are sent away: each would sleep for 5 s, with its memory.
 
     answer: {"ok": bool, "missing": [daemon, ...], "died": {key: "died" or what else it has done}}
 """
@@ -22,9 +23,10 @@ import json
 import sys
 import time
 
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Optional, Tuple
+from urllib.parse import urlencode
 
 from .hdfs import WebError, read_json, send
 
@@ -37,7 +39,7 @@ _NEEDS = {"historyserver": "namenode", "datanode": "namenode", "nodemanager": "r
 def main(_arguments: List[str]) -> None:
     """Answer the request on standard input: look until it is so, a daemon died, or time is over."""
     request = json.load(sys.stdin)
-    look = HealthCheck(request).look if request["until"] == "healthy" else partial(work, request)
+    look = HealthCheck(request).look if request["until"] == "healthy" else IdleCheck(request).look
     started = time.monotonic()
     while True:
         missing = look()
@@ -136,21 +138,59 @@ class HealthCheck:
         )
 
 
-def work(request: Dict[str, Any]) -> List[str]:
-    """What still runs; also the last application master, which lingers after its job."""
-    services = request["services"]  # REST, as metrics beans are up to 10 s old
-    metrics = fetch_object(services["rm"], "/ws/v1/cluster/metrics", services.get("secret", ""))
-    counts = metrics.get("clusterMetrics") or {}
-    names = (
-        "appsRunning",
-        "appsPending",
-        "containersAllocated",
-        "containersPending",
-        "containersReserved",
-    )
-    if any(count_name not in counts for count_name in names):
-        return [f"resourcemanager on {request['master']}"]
-    return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]
+class IdleCheck:
+    """
+    What still runs; also the last application master, which lingers after its job.
+
+    The ResourceManager is asked by REST: metrics beans are up to 10 s old.
+    """
+
+    def __init__(self, request: Dict[str, Any]) -> None:
+        self.master = request["master"]
+        self.services = request["services"]
+        self.user = request["user"]
+        self.ids_left = [job.partition("_")[2] for job in request["ended"]]
+
+    def look(self) -> List[str]:
+        """Counts of what has not ended, each with its name; none where all is idle."""
+        self.ids_left = [app_id for app_id in self.ids_left if not self.is_sent_away(app_id)]
+        counts = self.cluster_object("/metrics").get("clusterMetrics") or {}
+        names = (
+            "appsRunning",
+            "appsPending",
+            "containersAllocated",
+            "containersPending",
+            "containersReserved",
+        )
+        if any(count_name not in counts for count_name in names):
+            return [f"resourcemanager on {self.master}"]
+        return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]
+
+    def is_sent_away(self, app_id: str) -> bool:
+        """
+        Tell the master of an application to end, once it has nothing left to do but to sleep.
+
+        Before the ResourceManager calls the application finished, its end would be a failure.  One
+        that has another number than a first one, or that is refused, sleeps on.
+        """
+        application = self.cluster_object(f"/apps/application_{app_id}").get("app") or {}
+        if application.get("state") != "FINISHED":
+            return False
+        container = f"container_{app_id}_01_000001"
+        query = urlencode({"user.name": self.user})
+        path = f"/ws/v1/cluster/containers/{container}/signal/GRACEFUL_SHUTDOWN?{query}"
+        with suppress(OSError, WebError):
+            send(self.services["rm"], "POST", path, b"", self.secret, timeout_s=5).close()
+        return True
+
+    def cluster_object(self, path: str) -> Dict[str, Any]:
+        """What the ResourceManager answers about the cluster, empty while it does not."""
+        return fetch_object(self.services["rm"], f"/ws/v1/cluster{path}", self.secret)
+
+    @property
+    def secret(self) -> str:
+        """The file with the header that the cluster asks for, if any."""
+        return str(self.services.get("secret", ""))
 
 
 def jmx_bean(address: str, secret: str, service: str, bean: str) -> Dict[str, Any]:

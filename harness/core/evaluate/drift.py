@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 
 from harness.base.records.profile import Profile
 from harness.base.records.score import Drift
@@ -19,8 +20,9 @@ def drift_of(trials: StoredTrials, profiles: Mapping[str, Profile]) -> Drift | N
     The drift of the done *trials*, by the job times of cells that were measured at both times.
 
     Times are at reference speed by the *profiles*, where that is adopted: the ratio is what the
-    speed probe did not see.  Of a run that was published without its traces it is what was
-    published.  `None` where no sentinel is done, or where too few trials show a spread.
+    speed probe did not see.  Profiles of another run hold what that measured.  Of a run that was
+    published without its traces it is what was published.  `None` where no sentinel is done, or
+    where too few trials show a spread.
     """
     has_sentinels = any(record.trial.use == "sentinel" for record in trials.done.values())
     if not has_sentinels:
@@ -29,6 +31,8 @@ def drift_of(trials: StoredTrials, profiles: Mapping[str, Profile]) -> Drift | N
         return trials.run.measured.read_stored_scores().drift
     before_s = defaultdict[str, list[float]](list)
     later_s = defaultdict[str, list[float]](list)
+    if trials.experiment.predict.source:
+        before_s |= lent_times(profiles.values())
     for record in trials.done.values():
         if record.trial.use == "score":
             continue
@@ -44,6 +48,17 @@ def drift_of(trials: StoredTrials, profiles: Mapping[str, Profile]) -> Drift | N
         sentinels=found.later_count,
         cells=sum(bool(times) for times in later_s.values()),
     )
+
+
+def lent_times(profiles: Iterable[Profile]) -> dict[str, list[float]]:
+    """Times at reference speed of the trials that fed *profiles*, by cell: sums of their jobs."""
+    job_times_s = defaultdict[tuple[str, str], list[float]](list)
+    for job in chain.from_iterable(profile.jobs for profile in profiles):
+        job_times_s[job.cell, job.trial].append(job.job_s)
+    times_s = defaultdict[str, list[float]](list)
+    for (cell_id, _), seconds in sorted(job_times_s.items()):
+        times_s[cell_id].append(math.fsum(seconds))
+    return times_s
 
 
 def reference_job_s(

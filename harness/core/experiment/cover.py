@@ -156,7 +156,7 @@ def choose_cells(
     for cell in cells:
         if cell.spec.name not in experiment.nightly.controls:
             by_workload[cell.spec.name].append(Situation.of(cell))
-    repeats = max(experiment.repeat, experiment.first_repeats)
+    repeats = experiment.profiling_repeats
     groups = [
         group_of(
             name,

@@ -140,7 +140,7 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
     groups = {cluster: groups[cluster] for cluster in shuffled(groups, 0)}
-    rounds = rounds_of(max(experiment.repeat, experiment.first_repeats), experiment.starts)
+    rounds = rounds_of(experiment.profiling_repeats, experiment.starts)
     trials: list[Trial] = []
     for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
         for cluster, repetition in _turns(rounds, stage_clusters):
@@ -152,7 +152,8 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
                 for cell in shuffled(chosen, repetition)
             ]
     if experiment.sentinels and experiment.predict.is_blind:
-        trials = [*with_sentinels(trials, experiment.sentinels, experiment.seed, versions)]
+        feeding = [cell for cell in cells if cell.id in profiling]
+        trials = [*with_sentinels(trials, feeding, experiment, versions)]
     return tuple(trials)
 
 

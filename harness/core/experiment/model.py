@@ -458,7 +458,7 @@ class Predict(_FileRecord):
         default=None, validation_alias="(cells)", exclude_if=lambda value: value is None
     )
     source: _Printable = Field("", validation_alias="from", **_UNSET)
-    """a run whose profiles are taken, by its id or folder: then no cell of profile_on is run"""
+    """a run whose profiles are taken, by its id or folder: then cells of profile_on are sentinels, or not run"""
     hardware: Axis[_Printable] = Field((), **_UNSET)
     """two files of harness calibrate: the machine of that run, and this one"""
     order: Annotated[
@@ -664,3 +664,8 @@ class Experiment(_FileRecord):
         if self.is_until_decided:
             return 2
         return 1 if self.fastest else self.repeat
+
+    @property
+    def profiling_repeats(self) -> int:
+        """Trials of each profiling cell."""
+        return max(self.repeat, self.first_repeats)

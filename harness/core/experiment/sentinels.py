@@ -2,13 +2,14 @@
 Sentinels: profiling cells that are measured again among the scored ones, and never scored.
 
 What separates their times from those that fed the profiles is no model's: the machine was slower
-or faster when the scored trials ran.
+or faster when the scored trials ran.  Where the profiles are another run's, it has measured these
+cells, and here they control the hour.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from harness.base.errors import SpecError
@@ -23,8 +24,10 @@ def require_sentinels(experiment: Experiment) -> None:
     what = ""
     if experiment.sentinels == 1:
         what = "sentinels: 1 leaves no trial to be scored"
-    elif experiment.predict.source:
-        what = "sentinels repeat profiling cells, and the profiles are another run's"
+    elif experiment.predict.hardware:
+        what = "sentinels tell hours of one machine apart, and the profiles are another machine's"
+    elif experiment.predict.source and not experiment.predict.profile_on:
+        what = "sentinels repeat profiling cells, and profile_on names none of the other run's"
     elif not experiment.predict.is_blind:
         what = "sentinels repeat profiling cells, which are not measured before the others here"
     if what:
@@ -32,16 +35,20 @@ def require_sentinels(experiment: Experiment) -> None:
 
 
 def with_sentinels(
-    trials: Sequence[Trial], one_in: int, seed: int, versions: Versions
+    trials: Sequence[Trial],
+    profiling: Iterable[Cell],
+    experiment: Experiment,
+    versions: Versions,
 ) -> Iterator[Trial]:
     """
     Yield *trials* in their order, and sentinels among the scored ones: of so many trials one.
 
-    Each start of a cluster on which a profiling cell runs has one at least; they lie at equal
-    distances, and which cell each repeats is drawn by *seed*.  Its repetitions go on.
+    Each start of a cluster that has a *profiling* cell has one at least; they lie at equal
+    distances, and which cell each repeats is drawn by the seed.  Its repetitions go on behind those
+    of the profile, also where these are another run's.
     """
-    by_cluster = profiling_cells(trials)
-    repetitions = Counter(trial.cell.id for trial in trials)
+    by_cluster = cells_by_cluster(profiling)
+    repetitions = Counter[str]()
     sentinel_number = 0
     for (cluster, use), group in groupby(
         trials, key=lambda trial: (trial.cell.cluster.id, trial.use)
@@ -51,23 +58,23 @@ def with_sentinels(
         if not cells:
             yield from planned
             continue
-        places = sentinel_places(len(planned), one_in)
+        places = sentinel_places(len(planned), experiment.sentinels)
         for place, trial in enumerate(planned):
             for _ in range(places[place]):
-                cell = drawn_cell(cells, sentinel_number, seed)
-                yield Trial.of(cell, repetitions[cell.id], versions, sentinel=True)
+                cell = drawn_cell(cells, sentinel_number, experiment.seed)
+                repetition = experiment.profiling_repeats + repetitions[cell.id]
+                yield Trial.of(cell, repetition, versions, sentinel=True)
                 repetitions[cell.id] += 1
                 sentinel_number += 1
             yield trial
 
 
-def profiling_cells(trials: Sequence[Trial]) -> Mapping[str, list[Cell]]:
-    """Cells that feed profiles, by the id of their cluster, each once."""
+def cells_by_cluster(cells: Iterable[Cell]) -> Mapping[str, list[Cell]]:
+    """*cells* by the id of their cluster, each once, in the order of their own."""
     found = defaultdict[str, dict[str, Cell]](dict)
-    for trial in trials:
-        if trial.use == "profile":
-            found[trial.cell.cluster.id][trial.cell.id] = trial.cell
-    return {cluster: [cells[key] for key in sorted(cells)] for cluster, cells in found.items()}
+    for cell in cells:
+        found[cell.cluster.id][cell.id] = cell
+    return {cluster: [by_id[key] for key in sorted(by_id)] for cluster, by_id in found.items()}
 
 
 def sentinel_places(scored: int, one_in: int) -> Counter[int]:

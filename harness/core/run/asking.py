@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from harness.base.documents.document import Document
-from harness.base.errors import DataError
+from harness.base.documents.wording import by_number, count
+from harness.base.errors import DataError, SpecError
 from harness.base.records.profile import Profile
-from harness.base.records.trial import SCHEMA_VERSION, Trial
+from harness.base.records.trial import SCHEMA_VERSION, Cell, Trial
 from harness.base.text import excerpt
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
@@ -110,6 +111,27 @@ def lent_profiles(lender: Run, workloads: Iterable[str]) -> dict[str, Profile]:
         fix = "name a run that profiled all workloads: predict.from, or --from"
         raise DataError(what, where=str(lender.path), fix=fix)
     return profiles
+
+
+def require_controls(
+    experiment: Experiment, cells: Iterable[Cell], profiles: Mapping[str, Profile]
+) -> None:
+    """
+    `SpecError` where sentinels would repeat *cells* that the lender of *profiles* has not profiled.
+
+    They control the hour: what they take here is compared with what they took there.
+    """
+    predict = experiment.predict
+    if not experiment.sentinels or not predict.source:
+        return
+    profiled = {job.cell for profile in profiles.values() for job in profile.jobs}
+    controls = {cell.id for cell in cells if is_profiling(cell, predict)}
+    if unknown := controls - profiled:
+        lender = excerpt(predict.source)
+        what = f"{len(unknown)} of {count(len(controls), 'cell')} of profile_on"
+        what += f" {by_number(len(unknown), 'is', 'are')} none of those that run {lender} profiled"
+        fix = "let profile_on select cells that it profiled, on the same cluster; or no sentinels"
+        raise SpecError(what, where="sentinels", fix=fix)
 
 
 def of_this_version(profile: Profile) -> Profile:

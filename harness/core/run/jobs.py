@@ -257,7 +257,7 @@ class Inputs:
         hdfs.delete(target)
         command = workload.generate(workload_spec, block_bytes, self.partial)
         properties = generator_properties(cluster.site_properties())
-        self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
+        ended = self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
         entries = hdfs.list(self.partial)
         sizes = {name: size for name, size, is_folder in entries if not is_folder}
@@ -275,7 +275,7 @@ class Inputs:
         hdfs.rename(self.partial, target)
         self.partial = ""
         # The trial after a generator's job must not share the cluster with its application master.
-        cluster.await_idle(timeout_s=60.0)
+        cluster.await_idle(timeout_s=60.0, ended=ended)
         self.ready[input_plan.key] = ReadyInput(target, input_plan, sample)
         return self.ready[input_plan.key]
 

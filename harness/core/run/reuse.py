@@ -20,13 +20,16 @@ def take_over(run: Run, store: Store, trials: Sequence[Trial]) -> dict[str, str]
 
     A trial's id holds its cell and the versions of Hadoop, Java and jars; its machine, with the
     kernel, is compared here.  A run without evidence, or not as it was measured, gives nothing.
+    Sentinels say what the machine does while this run is measured: they are never taken over.
     """
     providers = {trial.cell.cluster.provider for trial in trials}
     if foreign := providers.difference(_PROVIDERS):
         what = f"trials of provider {min(foreign)} cannot be taken over: its hosts may have changed"
         raise SpecError(what, where="--reuse", fix="measure them: leave --reuse out")
     taken = dict(run.read_manifest().reused)
-    missing = {trial.id: trial for trial in trials if trial.id not in run.trials()}
+    missing = {
+        trial.id: trial for trial in trials if trial.id not in run.trials() and not trial.sentinel
+    }
     machine = machine_facts()
     for source in reversed(store.all_runs()):
         held_trials = sorted(missing.keys() & set(source.trial_ids()))

@@ -32,7 +32,7 @@ from harness.core.experiment.grid import expand
 from harness.core.experiment.model import Experiment, Predict
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
-from harness.core.run.asking import is_lent_alike, lent_profiles
+from harness.core.run.asking import is_lent_alike, lent_profiles, require_controls
 from harness.core.run.decides import (
     asked_cells,
     coverage,
@@ -156,6 +156,7 @@ class Session:
         workloads = {cell.workload.name for cell in cells}
         asked = workloads.difference(self.experiment.nightly.controls)
         profiles: Mapping[str, Profile] = lent_profiles(source, asked)
+        require_controls(self.experiment, cells, profiles)
         if paths := [Path(self.source).parent / path for path in predict.hardware]:
             if self.transfer is None:
                 raise SpecError("nothing here takes profiles elsewhere", where="predict.hardware")

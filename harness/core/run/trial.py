@@ -162,7 +162,7 @@ class TrialRunner:
         cluster.hdfs.delete(output)
         end_lap("verify_s", "waiting until its containers are gone")
 
-        cluster.await_idle(timeout_s=_IDLE_LIMIT_S)
+        cluster.await_idle(timeout_s=_IDLE_LIMIT_S, ended=outcome.job_ids)
         end_lap("am_exit_s", "collecting logs")
 
         self._collect_containers(outcome.job_ids, raw_folder)
