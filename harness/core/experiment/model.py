@@ -458,7 +458,7 @@ class Predict(_FileRecord):
         default=None, validation_alias="(cells)", exclude_if=lambda value: value is None
     )
     source: _Printable = Field("", validation_alias="from", **_UNSET)
-    """a run whose profiles are taken, by its id or folder: its cells of profile_on run as sentinels"""
+    """a run whose profiles are taken, by its id or folder: those of profile_on run as sentinels"""
     hardware: Axis[_Printable] = Field((), **_UNSET)
     """two files of harness calibrate: the machine of that run, and this one"""
     order: Annotated[
