@@ -77,7 +77,7 @@ def nightly_document(
             Section("trends", "Trends", [trends]),
             Section("nights", "Nights", [night_table(nights, ordered)], "There is none yet."),
         ],
-        facts=Facts([compared], (), [*map(one_line, (*notes, *lacks))]),
+        facts=Facts(rests_on=[compared], caveats=[*map(one_line, (*notes, *lacks))]),
         overview=alarm_table(nights, ordered),
         figure=figures[0] if figures else None,
     )

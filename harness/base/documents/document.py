@@ -16,7 +16,12 @@ from harness.base.records.trial import TrialRecord
 
 _MOST_ROWS = 2_000  # of a table
 _NOTHING = ("", UNKNOWN)  # texts of a place without a value
-_FACTS = ("What the verdict rests on", "What would decide", "What may change it")
+_FACTS = (
+    "What it is good for",
+    "What the verdict rests on",
+    "What would decide",
+    "What may change it",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +196,13 @@ class Section:
 
 
 class Facts(NamedTuple):
-    """Sentences beside the verdict: what it rests on, what would decide, what may change it."""
+    """
+    Sentences beside the verdict.
 
+    What it is good for, what it rests on, what would decide what is open, what may change it.
+    """
+
+    good_for: Sequence[str] = ()
     rests_on: Sequence[str] = ()
     would_decide: Sequence[str] = ()
     caveats: Sequence[str] = ()

@@ -29,6 +29,7 @@ from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
 from harness.base.text import excerpt
 from harness.core.reports.data import ReportData
+from harness.core.reports.use import uses
 from harness.scoring.answers import is_open
 
 # What stands before an answer, by when its question was asked.
@@ -168,7 +169,7 @@ def nearest_errors(results: ReportData, ranking: Ranking) -> str:
 
 
 def facts(results: ReportData) -> Facts:
-    """What the verdict rests on, what would decide what is open, and what may change it."""
+    """What it is good for, what it rests on, what would decide, and what may change it."""
     ranking = results.score_book.ranking()
     rests_on = list[str]()
     open_pairs = list[str]()
@@ -180,7 +181,12 @@ def facts(results: ReportData) -> Facts:
         blind = "Blind: every scored trial was measured after the predictions were sealed."
         if any(record.trial.is_scored for record in results.trials):
             rests_on.append(f"Not blind: {reasons}." if reasons else blind)
-    return Facts(tuple(rests_on), tuple(open_pairs), tuple(caveats(results, ranking)))
+    return Facts(
+        good_for=tuple(uses(results)),
+        rests_on=tuple(rests_on),
+        would_decide=tuple(open_pairs),
+        caveats=tuple(caveats(results, ranking)),
+    )
 
 
 def foundations(results: ReportData, ranking: Ranking) -> list[str]:
