@@ -726,10 +726,14 @@ def answer_how_far(model: str, about: Subject, comparisons: Table) -> str:
     in_order = about.by_time(model, cells)
     perfect = floor_clause(about.row(model, in_order), error, about.weights(in_order))
     off += f" {share(max(about.errors(model, cells)))}; {perfect}."
-    if not is_best or len(about.ranked) < 2:
+    if not is_best:
         return f"{model} is {off}"
+    if len(about.ranked) < 2:
+        only = f"Only {model} reproduces the jobs it learnt from:"
+        return f"{only if about.unranked else f'{model} is'} {off}"
+    those = " that reproduce the jobs they learnt from" if about.unranked else ""
     rivals = beside_others(about, comparisons)
-    return f"Of {len(about.ranked)} models {model} errs least: {off} {rivals}"
+    return f"Of {len(about.ranked)} models{those} {model} errs least: {off} {rivals}"
 
 
 def floor_clause(rows: List[Row], error: float, weights: Any = None) -> str:

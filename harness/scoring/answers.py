@@ -207,13 +207,21 @@ def how_far_sentence(found: Answer, scored: Scored, *, has_interval: bool) -> st
     ends = f"95 %: {ends}" if has_interval else f"cells: {ends}"
     off = f"off by {share(found.error or 0.0)} on average ({ends}) over {cells_text(found.cells)}"
     off += f", at worst by {share(found.worst or 0.0)}"
-    models = scored.ranking.models
-    is_best = found.question.how_far in ("", BEST) and len(models) > 1
-    first = f"{found.model} is {off}"
-    if is_best:
-        first = f"Of {len(models)} models {found.model} errs least: {off}"
-    sentence = f"{first}; {floor_clause(found)}."
-    return f"{sentence} {nearest_sentence(scored)}" if is_best else sentence
+    is_best = found.question.how_far in ("", BEST)
+    beginning = best_beginning(found.model, scored.ranking) if is_best else f"{found.model} is"
+    sentence = f"{beginning} {off}; {floor_clause(found)}."
+    is_alone = len(scored.ranking.models) < 2
+    return sentence if is_alone or not is_best else f"{sentence} {nearest_sentence(scored)}"
+
+
+def best_beginning(model: str, ranking: Ranking) -> str:
+    """How a sentence about the best *model* of a *ranking* begins: of how many it is that."""
+    count = len(ranking.models)
+    is_chosen = UNLEARNT in ranking.left_out.values()
+    if count < 2:
+        return f"Only {model} reproduces the jobs it learnt from:" if is_chosen else f"{model} is"
+    those = " that reproduce the jobs they learnt from" if is_chosen else ""
+    return f"Of {count} models{those} {model} errs least:"
 
 
 def floor_clause(found: Answer) -> str:

@@ -260,7 +260,8 @@ def run_alone(folder, *arguments, python=sys.executable):
 @pytest.mark.parametrize(
     ("misses", "sentence"),
     [
-        ({"prophet": -0.2}, "Of 2 models "),
+        ({"prophet": -0.2}, "Of 2 models that reproduce the jobs they learnt from "),
+        ({"prophet": -0.2, "ernest": 0.3}, "Only whatif reproduces the jobs it learnt from: off "),
         (dict.fromkeys(MODELS, 0.2), "no model reproduces the jobs it learnt from."),
     ],
 )

@@ -45,8 +45,8 @@ def test_one_that_is_far_off_is_good_for_a_guess(whole):
     """
     assert used(whole, Question(how_far="whatif"), "yes", "whatif", 0.41) == [
         (
-            "A first guess alone: whatif is off by 41 %, and smaller differences between settings are"
-            " lost in that."
+            "A first guess alone: whatif is off by 41 %, and smaller differences between settings"
+            " are lost in that."
         )
     ]
 

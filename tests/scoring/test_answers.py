@@ -155,6 +155,18 @@ class TestHowFar:
             "It cannot be told: no model reproduces the jobs it learnt from."
         )
 
+    def test_the_best_is_one_of_those_that_reproduce_what_they_learnt(self):
+        """
+        Also where it is the only one, and others err less.
+        """
+        unlearnt = [score.model_copy(update={"in_sample_miss": 0.2}) for score in row("a", NEAR)]
+        rest = [*row("b", FAR), *row("c", OPEN)]
+        some = sentence(Question(how_far=BEST), unlearnt, rest)
+        one = sentence(Question(how_far=BEST), unlearnt, row("b", FAR))
+
+        assert some.startswith("Of 2 models that reproduce the jobs they learnt from")
+        assert one.startswith("Only b reproduces the jobs it learnt from: off by")
+
     def test_one_model_alone_is_never_nearest(self):
         """
         Nor is it the best of one.
