@@ -15,11 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.base.errors import SpecError
-from harness.base.stats.resampling import FEWEST_CELLS
+from harness.base.records.trial import Versions
 from harness.core.experiment.file import KnownNames, places, read_experiment
-from harness.core.experiment.grid import expand
+from harness.core.experiment.grid import expand, order
 from harness.core.experiment.model import Experiment
 from harness.core.run.preflight import known_names
+from harness.scoring.design import TYPICAL, Design, decide
 from tests.experiment.editor_schema import experiment_schema
 
 FOLDER = Path(__file__).parents[2] / "experiments"
@@ -166,17 +167,20 @@ class TestReading:
             "# yaml-language-server: $schema=../harness/core/experiment/experiment.sch"
         )
 
-    def test_the_demo_is_small_and_repeats_what_it_scores(self):
+    def test_the_demo_is_small_and_decides(self):
         """
-        At most 16 trials, no cell measured once only, and as many scored as an interval needs.
+        At most 26 trials, no cell measured once only, sentinels, and what it asks can be told.
         """
         e = read_experiment((EXPERIMENTS[0].parent / "demo.yaml").read_text(), "demo.yaml")
+        cells = expand(e)
+        trials = order(e, cells, Versions(hadoop="3", java="17"))
+        scored = {trial.cell.id for trial in trials if trial.use == "score"}
+        design = Design(len(scored), "cell", len(scored), e.repeat, pairs=1)
 
-        profiled = set(e.predict.profile_on["input"])
-        scored = [c for c in expand(e) if str(c.workload.input_bytes) not in profiled]
-        assert len(expand(e)) * e.repeat <= 16
+        assert len(trials) <= 26
         assert e.repeat >= 2
-        assert len(scored) >= FEWEST_CELLS
+        assert sum(trial.sentinel for trial in trials) >= 2
+        assert decide(design, TYPICAL, e.question).tells_perfection
 
 
 class TestErrors:
