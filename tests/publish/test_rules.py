@@ -50,9 +50,9 @@ def experiment_of(path, *overrides):
 
 
 # A part of the closed question, so that a bundle is quickly written.
-SIZES = "[96 MiB, 640 MiB, 704 MiB, 768 MiB, 896 MiB, 1024 MiB, 1152 MiB]"
+SIZES = "[96 MiB, 544 MiB, 640 MiB, 704 MiB, 768 MiB, 896 MiB, 1024 MiB]"
 WHOLE = experiment_of(FILES[0])
-PART = experiment_of(FILES[0], f"workloads=[{{name: terasort, input: {SIZES}}}]")
+PART = experiment_of(FILES[0], f"workloads=[{{name: terasort, input: {SIZES}}}]", "sentinels=0")
 PLAN = order(PART, expand(PART), VERSIONS)
 
 
@@ -89,7 +89,7 @@ class Bundle:
             "run": run, "created_s": 1.0, "experiment_id": "0" * 16, "harness": __version__,
             "commit": "94fa85c0e3e0", "experiment": experiment.model_dump(mode="json"),
         }  # fmt: skip
-        cells = {trial.cell.id: trial for trial in self.plan}
+        cells = {trial.cell.id: trial for trial in self.plan if not trial.sentinel}
         self.cells = [
             {"run": run, "cell": key, "workload": trial.cell.workload.name,
              "use": "profile" if trial.profiling else "score"}
@@ -124,8 +124,8 @@ class Bundle:
         """
         The row of a trial in the table of trials.
         """
-        use, seal = ("profile", "") if trial.profiling else ("score", SEALED)
-        return {"run": self.run, "trial": trial.id, "cell": trial.cell.id, "use": use,
+        seal = "" if trial.profiling else SEALED
+        return {"run": self.run, "trial": trial.id, "cell": trial.cell.id, "use": trial.use,
                 "state": state, "disturbed": "", "start": "1795224441", "seal": seal}  # fmt: skip
 
     def again(self, cell):
@@ -257,7 +257,11 @@ class Bundle:
         """
         Write it; *sealed* may change what the seal says, *chain* what the chain says.
         """
-        place, files, noted = folder / "runs" / self.run, {}, {"profile": {}, "score": {}}
+        place, files, noted = (
+            folder / "runs" / self.run,
+            {},
+            {"profile": {}, "score": {}, "sentinel": {}},
+        )
         for row in (*self.trials, *self.hidden):
             name = f"trials/{row['trial']}"
             record = TrialRecord(trial=self.by_id[row["trial"]], state=row["state"], started_s=1.0,
@@ -279,7 +283,7 @@ class Bundle:
         measured = {name: hashes.get(name, sha256(data)) for name, data in files.items()}
         names = {
             **noted["profile"], **{name: hashes[name] for name in before},
-            **noted["score"], **{name: hashes[name] for name in after},
+            **noted["score"], **noted["sentinel"], **{name: hashes[name] for name in after},
         }  # fmt: skip
         previous, lines = "", []
         for name, sha in chain(names).items():
