@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from harness.base.records.question import BEST, Answer, Question
+from harness.base.records.trial import MachineLoad
 from harness.core.reports.answer import facts
 
 BOTH = ("whatif", "whatif-mr2")
@@ -91,3 +92,36 @@ def test_other_questions_name_no_model(whole, question):
     They have an answer of their own.
     """
     assert used(whole, question, "yes", "whatif", 0.1) == []
+
+
+def test_a_model_without_a_rank_is_no_choice(whole):
+    """
+    Nothing is said of how far the other one is off, as if it were of both.
+    """
+    ranked = {"models": ("whatif-mr2",), "errors": (0.1,)}
+
+    assert used(whole, Question(nearer=BOTH), "cannot tell", "whatif", 0.2, **ranked) == [
+        "No choice of whatif: nothing says that it is nearer."
+    ]
+
+
+def test_of_several_any_will_do(whole):
+    """
+    With the largest of their errors.
+    """
+    names = ("a", "b", "c")
+    ranked = {"models": names, "errors": (0.1, 0.12, 0.2)}
+    (sentence,) = used(whole, Question(nearer=names), "cannot tell", "a", 0.1, **ranked)
+
+    assert sentence.endswith("a, b and c yet: any of them will do where errors of 20 % do no harm.")
+
+
+def test_what_is_no_measurement_is_good_for_nothing(whole):
+    """
+    Where others used the machine most of the time, no model is to be asked.
+    """
+    load = MachineLoad(busy=0.9, steal=0.0, others=0.6, swap_bytes_per_s=0.0)
+    trials = [one.model_copy(update={"loads": {"m": load}}) for one in whole.trials]
+    disturbed = dataclasses.replace(whole, trials=trials)
+
+    assert used(disturbed, Question(how_far=BEST), "yes", "whatif", 0.1) == []

@@ -153,7 +153,7 @@ class IdleCheck:
 
     def look(self) -> List[str]:
         """Counts of what has not ended, each with its name; none where all is idle."""
-        self.ids_left = [app_id for app_id in self.ids_left if not self.is_sent_away(app_id)]
+        self.ids_left = [app_id for app_id in self.ids_left if not self.send_away(app_id)]
         counts = self.cluster_object("/metrics").get("clusterMetrics") or {}
         names = (
             "appsRunning",
@@ -166,9 +166,9 @@ class IdleCheck:
             return [f"resourcemanager on {self.master}"]
         return [f"{counts[count_name]} {count_name}" for count_name in names if counts[count_name]]
 
-    def is_sent_away(self, app_id: str) -> bool:
+    def send_away(self, app_id: str) -> bool:
         """
-        Tell the master of an application to end, once it has nothing left to do but to sleep.
+        Tell the master of an application to end, once it only sleeps; whether it was told.
 
         Before the ResourceManager calls the application finished, its end would be a failure.  One
         that has another number than a first one, or that is refused, sleeps on.

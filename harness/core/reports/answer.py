@@ -182,7 +182,7 @@ def facts(results: ReportData) -> Facts:
         if any(record.trial.is_scored for record in results.trials):
             rests_on.append(f"Not blind: {reasons}." if reasons else blind)
     return Facts(
-        good_for=tuple(uses(results)),
+        good_for=() if foreign_sentence(results) else tuple(uses(results)),
         rests_on=tuple(rests_on),
         would_decide=tuple(open_pairs),
         caveats=tuple(caveats(results, ranking)),

@@ -50,13 +50,14 @@ def use_of_nearer(results: ReportData, found: Answer) -> str:
     errors = errors_of(results, asked)
     if found.outcome == "yes" and found.error is not None:
         return use_of(found.model, found.error)
-    if not errors:
+    if len(errors) < len(asked):
         return f"No choice of {found.model}: nothing says that it is nearer."
     if found.outcome == "no":
         best = min(errors, key=errors.__getitem__)
         return use_of(best, errors[best])
+    any_one = "either" if len(asked) == 2 else "any of them"
     return (
-        f"No choice between {listing(asked)} yet: either will do where errors of"
+        f"No choice between {listing(asked)} yet: {any_one} will do where errors of"
         f" {percent(max(errors.values()))} do no harm."
     )
 
