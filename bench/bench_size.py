@@ -43,7 +43,13 @@ from harness.base.stats.sequential import (
     shrunk_spreads,
 )
 from harness.core.evaluate.steps import trials_left_out
-from harness.scoring.any_profile import Anew, ProfileSpread, widened
+from harness.scoring.any_profile import (
+    Anew,
+    ProfileSpread,
+    stretched_shares,
+    stretched_spread,
+    widened,
+)
 from harness.scoring.comparisons import FAMILY_ERROR, MARGIN, compare
 from harness.scoring.speeds import ReadAt
 
@@ -204,6 +210,14 @@ def kind_of(ends, is_nearer) -> str:
 def spread_over(anew: np.ndarray, shares) -> ProfileSpread:
     """
     What `profile_spread` says of the difference of two models, *anew*: profiles x 2 x cells.
+    """
+    moved = gaps_of(stretched_shares(shares, anew)).mean(axis=-1)
+    return stretched_spread(moved - gaps_of(shares).mean())
+
+
+def small_moves(anew: np.ndarray, shares) -> ProfileSpread:
+    """
+    The same by moves as they are, not stretched: the jackknife.
     """
     moved = gaps_of(anew).mean(axis=-1) - gaps_of(shares).mean()
     deviation = float(np.sqrt((1 - 1 / len(moved)) * (moved**2).sum()))
@@ -378,12 +392,14 @@ def show_profile(known, draws):
     """
     Print how often the longer of two models is called nearer that are equal over profiles.
 
-    Then the same with cells that differ as much as trials do; were each cell a sample of its own
-    (1 - 1 / trials of a cell in the place of 1 - 1 / all of them); and by the spread that is true.
+    Then the same with cells that differ as much as trials do; by moves that are not stretched; were
+    each cell a sample of its own (by these, with 1 - 1 / trials of a cell in the place of 1 - 1 /
+    all of them); and by the spread that is true.
     """
     print("The longer of two models, equal over profiles, is called nearer, % (worst grid):\n")
     kinds = [f"any profile, {cells} x {trials}" for cells, trials in PROFILES]
-    header("cells", "this profile", *kinds, "cells differ", "cells alone", "true spread")
+    others = ("small moves", "cells alone", "true spread")
+    header("cells", "this profile", *kinds, "cells differ", *others)
     alike = OFF * float(np.sqrt(np.prod(PROFILES[0])))
     count = TIMES_MORE * draws
 
@@ -394,9 +410,11 @@ def show_profile(known, draws):
         spreads = [spread_over(anew_of(right, each), right * each.factor) for each in profiles]
         first = profiles[0]
         narrower = float(np.sqrt((1 - 1 / PROFILES[0][1]) / (1 - 1 / len(first.without))))
-        spreads.append(spreads[0]._replace(deviation=narrower * spreads[0].deviation))
+        small = small_moves(anew_of(right, first), right * first.factor)
+        spreads.append(small)
+        spreads.append(small._replace(deviation=narrower * small.deviation))
         spreads.append(true_spread(right))
-        profiles += [first, first]
+        profiles += [first, first, first]
         steps = [
             verdict(gaps_of(right * profile.factor)[None], anew=spread)
             for profile, spread in zip(profiles, spreads, strict=True)

@@ -181,8 +181,9 @@ def trials(evaluation: Evaluation) -> Iterator[Row]:
 
 
 def measurements(evaluation: Evaluation) -> Iterator[Row]:
-    """A row per scored trial, quantity and speed."""
-    for measurement in evaluation.run.read_scores().measurements:
+    """A row per scored trial, quantity and speed, and of those by which the noise is known."""
+    score_book = evaluation.run.read_scores()
+    for measurement in (*score_book.measurements, *score_book.profiling):
         on = hardware(evaluation.cells[measurement.cell])
         row = {
             "cell": measurement.cell,

@@ -152,8 +152,9 @@ class ShownRun(Run):
         for before, after in pseudonyms.ids.items():
             text = text.replace(after, before)
         scores = ScoreBook.model_validate_json(text)
-        measurements = run.read_scores().measurements  # with their names, which are replaced once
-        self._scores = scores.model_copy(update={"measurements": measurements})
+        stored = run.read_scores()  # with their names, which are replaced once
+        measured = {"measurements": stored.measurements, "profiling": stored.profiling}
+        self._scores = scores.model_copy(update=measured)
 
     def read_scores(self) -> ScoreBook:
         """Scores as they are published."""

@@ -5,7 +5,8 @@ What is checked, in this order (`check`, the last function, goes through it):
 
 1. SHA256SUMS lists all files of the folder and no others; none of them is a link.
 2. Each row of the tables of data/ is there once, is of a known cell, and its numbers are finite.
-3. Measured are the trials that are done and scored, each of them and no others.
+3. Measured are the trials that are done and scored, each of them and no others but those that
+   fed the profile of a workload of which no scored cell was repeated.
 4. data/scores.csv follows from data/measurements.csv and data/predictions.csv.
 5. data/comparisons.csv follows from the scores and from the question of data/runs.csv, which is
    that of the seal where it says so.
@@ -116,14 +117,16 @@ def t_quantile(freedom: float, beyond: float = 0.025) -> float:
     return t
 
 
-def scored(measurements: Iterable[Row], predictions: Iterable[Row]) -> Table:
-    """Scores by cell, model, quantity and speed."""
+def scored(measurements: Table, predictions: Iterable[Row], profiling: Set[Any]) -> Table:
+    """Scores by cell, model, quantity and speed; by *profiling* trials the noise is known."""
     times = defaultdict(list)  # type: Any
-    for row in measurements:
-        times[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
+    other_times = defaultdict(list)  # type: Any
+    for key, row in measurements.items():
+        of_use = other_times if key[:2] in profiling else times
+        of_use[row["workload"], row["quantity"], row["speed"], row["cell"]].append(row["value"])
     times = without_refuted(times)
     answers = answers_of(predictions)
-    spreads = squared_spreads(times)
+    spreads = squared_spreads(times, other_times)
     scores = {}  # type: Table
     for key, values in times.items():
         _, name, speed, cell = key
@@ -177,13 +180,18 @@ def score_of(answer: Row, whatif: Any, measured: float, trials: int, floor: Any)
     return score
 
 
-def squared_spreads(times: Any) -> Any:
+def squared_spreads(times: Any, other_times: Any) -> Any:
     """Of each cell, and of all cells of a workload, quantity and speed (section 2)."""
     spreads = defaultdict(list)  # type: Any
-    for key, values in times.items():
-        if len(values) > 1 and mean(values) > 0:
-            spreads[key] = [(stdev(values) / mean(values)) ** 2]
-            spreads[key[:3]] += spreads[key] * (len(values) - 1)
+    shared = {}  # type: Any
+    for of_use in (other_times, times):  # those of scored cells, where one was repeated
+        of_kind = defaultdict(list)  # type: Any
+        for key, values in of_use.items():
+            if len(values) > 1 and mean(values) > 0:
+                spreads[key] = [(stdev(values) / mean(values)) ** 2]
+                of_kind[key[:3]] += spreads[key] * (len(values) - 1)
+        shared.update(of_kind)
+    spreads.update(shared)
     return spreads
 
 
@@ -432,9 +440,11 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
         moves = [moved_error(about, model, weighted_cells) for model in pair]
         if None in moves or len(moves[0]) != len(moves[1]):
             return None
-        squares = math.fsum((x - y) ** 2 for x, y in zip(*moves)) / len(cells) ** 2
-        variances.append((1 - 1 / len(moves[0])) * squares)
-        freedoms.append(len(moves[0]) - 1.0)
+        squares = [
+            max((x - y) ** 2 for x, y in zip(*sides)) / len(cells) ** 2 for sides in zip(*moves)
+        ]
+        variances.append(math.fsum(squares) / len(squares))
+        freedoms.append(len(squares) - 1.0)
     total = math.fsum(variances)
     if not total:
         return 0.0, math.fsum(freedoms)
@@ -443,18 +453,20 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
 
 
 def moved_error(about: Subject, model: str, weighted_cells: Any) -> Any:
-    """By how much the weighted sum of a model's errors moves with each repeat; `None`: unknown."""
+    """By how much a model's weighted error moves with each repeat, both ways; `None`: unknown."""
     moves = []
     for cell, weight in weighted_cells:
         score = about.scores[model][cell]
         times = [row["predicted"] for row in about.anew.get((model, cell), ())]
         if len(times) < 2 or None in times:
             return None
-        errors = [abs(time / score["measured"] - 1) for time in times]
-        moves.append([weight * (error - score["relative_error"]) for error in errors])
+        share = score["predicted"] / score["measured"]
+        reaches = [math.sqrt(len(times) - 1) * (time / score["measured"] - share) for time in times]
+        errors = [[abs(share + way * reach - 1) for way in (1, -1)] for reach in reaches]
+        moves.append([[weight * (x - abs(share - 1)) for x in sides] for sides in errors])
     if len(set(map(len, moves))) > 1:
         return None
-    return [math.fsum(column) for column in zip(*moves)]
+    return [[math.fsum(way) for way in zip(*cells_sides)] for cells_sides in zip(*moves)]
 
 
 def gaps_of(about: Subject, pairs: Any, cells: Any, stretch: float) -> List[List[float]]:
@@ -1002,9 +1014,10 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
     trials = run["trials"]
     states = {key: (trial["use"], trial["state"]) for key, trial in trials.items()}
     done = {key for key in states if states[key] == ("score", "done")}
-    for key in sorted(done ^ {key[:2] for key in run["measurements"]}):
+    profiling = profiling_trials(run, done)
+    for key in sorted((done | profiling) ^ {key[:2] for key in run["measurements"]}):
         raise ValueError(f"data/measurements.csv {key}: no done scored trial, or one without rows")
-    scores = scored(run["measurements"].values(), run["predictions"].values())
+    scores = scored(run["measurements"], run["predictions"].values(), profiling)
     compare("data/scores.csv", run["scores"], scores)
     comparisons = {}  # type: Table
     for speed in ("raw", "reference"):
@@ -1013,6 +1026,22 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
     about = subject(run, scores, run["runs"][()].get("read_at", "raw"))
     claim = claim_of(run, [trials[key] for key in done], about, comparisons)
     return table_of(run, about, comparisons), claim, about
+
+
+def profiling_trials(run: Tables, done: Set[Any]) -> Set[Any]:
+    """Trials by which noise is known: of workloads of which no scored cell was *done* twice."""
+    trials = defaultdict(int)  # type: Any
+    for cell, _ in done:
+        trials[cell] += 1
+    workloads = {key[0]: cell["workload"] for key, cell in run["cells"].items()}
+    most = defaultdict(int)  # type: Any
+    for cell, number in trials.items():
+        most[workloads[cell]] = max(most[workloads[cell]], number)
+    return {
+        key
+        for key, trial in run["trials"].items()
+        if (trial["use"], trial["state"]) == ("profile", "done") and most[workloads[key[0]]] == 1
+    }
 
 
 def check_question(folder: Path, about: Row) -> None:
@@ -1070,7 +1099,13 @@ def check_settings(folder: Path, run: Tables) -> None:
     level = LOOK_LEVEL if experiment.get("repeat") == UNTIL_DECIDED else LEVEL
     if about["level"] != level:
         raise ValueError(f"data/runs.csv {about['id']}: stored is the level {about['level']}")
-    if about.get("read_at", "raw") != speed_of(about, run["measurements"].values()):
+    trials = run["trials"]
+    scored_rows = [
+        row
+        for key, row in run["measurements"].items()
+        if trials.get(key[:2], {}).get("use") == "score"
+    ]
+    if about.get("read_at", "raw") != speed_of(about, scored_rows):
         raise ValueError(f"data/runs.csv {about['id']}: stored is the speed {about.get('read_at')}")
     weights = {}  # type: Dict[str, float]
     if experiment.get("design", {}).get("kind") == "drawn":

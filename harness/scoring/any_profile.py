@@ -7,6 +7,10 @@ other trials stay: so no range and no regime is lost.  A fit learns from all tri
 they are one sample (the jackknife): with weights of each cell's own trials it would vary too little
 (bench/bench_size.py).  Of profiles whose cells ran once each it is
 not known.
+
+A trial moves a profile little, and other profiles lie farther off.  Errors bend where a prediction
+is right, so that a small move shows less than a large one: each is stretched to the size of what
+separates two profiles, to both sides, and the side counts on which the difference moves more.
 """
 
 from __future__ import annotations
@@ -58,15 +62,35 @@ def profile_spread(
         second_moves = _moved_errors([second[place] for place in places], anew)
         if first_moves is None or second_moves is None or len(first_moves) != len(second_moves):
             return None
-        moved_gaps = ((first_moves - second_moves) * weights[places]).sum(axis=1) / len(first)
-        spreads.append(jackknife_spread(moved_gaps))
+        moved_gaps = ((first_moves - second_moves) * weights[places]).sum(axis=-1) / len(first)
+        spreads.append(stretched_spread(moved_gaps))
     return added_spreads(spreads)
 
 
-def jackknife_spread(moves: Numbers) -> ProfileSpread:
-    """The spread of a number that moves by so much with each trial that is left out."""
-    variance = (1 - 1 / len(moves)) * float((moves**2).sum())
-    return ProfileSpread(math.sqrt(variance), len(moves) - 1.0)
+def stretched_spread(moves: Numbers) -> ProfileSpread:
+    """
+    The spread of a number that moves by so much with each trial (2 sides x trials).
+
+    Moves are those of `stretched_shares`.  Of a number that follows a profile in a straight line it
+    is the jackknife's.
+    """
+    trial_count = moves.shape[1]
+    variance = float((moves**2).max(axis=0).sum()) / trial_count
+    return ProfileSpread(math.sqrt(variance), trial_count - 1.0)
+
+
+def stretched_shares(share: Numbers, without: Numbers) -> Numbers:
+    """
+    *share* (of cells) moved as each of the shares *without* a trial lies off, stretched.
+
+    By the root of the trials less one (K x cells) a move is as large as a profile is off; to both
+    sides: 2 x K x cells.
+    """
+    import numpy as np
+
+    reach = math.sqrt(len(without) - 1) * (without - share)
+    moved: Numbers = np.stack([share + reach, share - reach])
+    return moved
 
 
 def added_spreads(spreads: Sequence[ProfileSpread]) -> ProfileSpread:
@@ -93,7 +117,7 @@ def _places_by_profile(row: Sequence[Score], anew: AnewByCell) -> Mapping[str, l
 
 
 def _moved_errors(row: Sequence[Score], anew: AnewByCell) -> Numbers | None:
-    """By how much the errors of *row* move with each other profile: profiles x cells."""
+    """By how much the errors of *row* move with each other profile: 2 sides x profiles x cells."""
     import numpy as np
 
     answers = [anew.get((score.model, score.cell)) for score in row]
@@ -102,8 +126,10 @@ def _moved_errors(row: Sequence[Score], anew: AnewByCell) -> Numbers | None:
     if len(counts) > 1 or min(counts) < 2:
         return None
     # `None`, a profile without an answer, becomes NaN.
-    shares = np.array(times_s, dtype=float).T / [score.measured_s for score in row]
-    moves: Numbers = np.abs(shares - 1) - [score.relative_error for score in row]
+    measured_s = np.array([score.measured_s for score in row])
+    share = np.array([score.predicted_s for score in row]) / measured_s
+    moved = stretched_shares(share, np.array(times_s, dtype=float).T / measured_s)
+    moves: Numbers = np.abs(moved - 1) - np.abs(share - 1)
     return None if np.isnan(moves).any() else moves
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, product
 from statistics import fmean
 
@@ -72,6 +72,7 @@ OF_ONE_JOB = ("body_s", "published_s", "frame_s")  # as predicted; measured are 
 
 # Workload, quantity and speed: cells that have these in common share the spread of their trials.
 _Kind = tuple[str, str, Speed]
+_TimesByCell = dict[_Kind, dict[str, list[float]]]
 
 
 def score(
@@ -84,6 +85,7 @@ def score(
     asked: Asked = "afterwards",
     earlier: Sequence[Prediction] = (),
     drift: Drift | None = None,
+    profiling: Sequence[Measurement] = (),
 ) -> ScoreBook:
     """
     All scores, their summaries per workload and overall (``*``), comparisons, and the answer.
@@ -94,7 +96,8 @@ def score(
     *error* is the level of the comparisons: 5 %, or that of one of several looks.  The *question*
     (how far the best model is off, unless it is given) was *asked* when `Asked` says; *earlier* are
     predictions that had been asked for before, which count where models are explored.  Times at
-    reference speed are without the *drift*; verdicts hold at both of its ends.
+    reference speed are without the *drift*; verdicts hold at both of its ends.  By the repeats of
+    *profiling* trials the noise is known where no scored cell was repeated.
     """
     read_at = ReadAt.of(measurements, drift)
     ordered = sorted(measurements, key=lambda measurement: measurement.trial)
@@ -105,7 +108,7 @@ def score(
         (prediction for prediction in predictions if prediction.cell in trials),
         key=lambda prediction: (prediction.model, prediction.cell),
     )
-    scores = list(cell_scores(scorable, trials))
+    scores = list(cell_scores(scorable, trials, profiling))
     asks = question or Question(how_far=BEST)
     rankings, comparisons = compare(
         [*compared_scores(scores, asks)],
@@ -120,6 +123,7 @@ def score(
     control_rows, found = _concluded(asks, asked, scores, (rankings, comparisons), read_at)
     return ScoreBook(
         measurements=tuple(ordered),
+        profiling=tuple(sorted(profiling, key=lambda measurement: measurement.trial)),
         scores=tuple(scores),
         summaries=tuple(
             summarise(
@@ -232,19 +236,16 @@ def times_anew(
 class _Repeats:
     """Measured times of all trials, by kind and cell, and the noise floor of each cell's mean."""
 
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
+    def __init__(
+        self, measurements: Sequence[Measurement], profiling: Sequence[Measurement]
+    ) -> None:
         refuted = refuted_quantities(measurements)
-        self.times_s: dict[_Kind, dict[str, list[float]]] = defaultdict(dict)
-        for repeat, speed in product(measurements, SPEEDS):
-            trial_times = repeat.raw_s if speed == "raw" else repeat.reference_s
-            for quantity, seconds in trial_times.items():
-                if (repeat.workload, quantity) in refuted:
-                    continue
-                times_by_cell = self.times_s[repeat.workload, quantity, speed]
-                times_by_cell.setdefault(repeat.cell, []).append(seconds)
+        self.times_s = _times_by_kind(measurements, refuted)
+        others = _times_by_kind(profiling, refuted)
         self.floors: dict[_Kind, dict[str, float | None]] = {}
         for kind, times_by_cell in self.times_s.items():
-            floors = mean_floors(list(times_by_cell.values()))
+            other_times = list(others.get(kind, {}).values())
+            floors = mean_floors(list(times_by_cell.values()), other_times)
             self.floors[kind] = dict(zip(times_by_cell, floors, strict=True))
 
     def of_cell(self, kind: _Kind, cell: str) -> list[float]:
@@ -252,11 +253,27 @@ class _Repeats:
         return self.times_s.get(kind, {}).get(cell, [])
 
 
+def _times_by_kind(
+    measurements: Iterable[Measurement], refuted: Collection[tuple[str, str]]
+) -> _TimesByCell:
+    """Times of *measurements* by kind and cell, without the *refuted* quantities of workloads."""
+    times_s: _TimesByCell = defaultdict(dict)
+    for repeat, speed in product(measurements, SPEEDS):
+        trial_times = repeat.raw_s if speed == "raw" else repeat.reference_s
+        for quantity, seconds in trial_times.items():
+            if (repeat.workload, quantity) not in refuted:
+                times_by_cell = times_s[repeat.workload, quantity, speed]
+                times_by_cell.setdefault(repeat.cell, []).append(seconds)
+    return times_s
+
+
 def cell_scores(
-    predictions: Sequence[Prediction], trials: Mapping[str, Sequence[Measurement]]
+    predictions: Sequence[Prediction],
+    trials: Mapping[str, Sequence[Measurement]],
+    profiling: Sequence[Measurement] = (),
 ) -> Iterator[Score]:
-    """Yield a score for each quantity that was predicted and measured."""
-    repeats = _Repeats([*chain.from_iterable(trials.values())])
+    """Yield a score for each quantity that was predicted and measured, with noise (`score`)."""
+    repeats = _Repeats([*chain.from_iterable(trials.values())], profiling)
     baseline_s = {
         prediction.cell: predicted_times(prediction)
         for prediction in predictions

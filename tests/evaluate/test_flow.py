@@ -8,6 +8,7 @@ import shutil
 import tarfile
 import tempfile
 
+from collections import defaultdict
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from harness.base.errors import DataError, EvidenceError
 from harness.base.records.score import ScoreBook
 from harness.base.records.tasks import MapTimes, RecordLoop, Span, TaskSpans
 from harness.base.records.trial import MachineLoad, Tracing, TrialRecord
+from harness.base.stats.spread import shared_spread
 from harness.clusters.monitor.machine import PROBE_LOG, THIS_MACHINE
 from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.observations import job_task_times, logged_times
@@ -88,12 +90,13 @@ def commit(run, trial, state, rate):
     remake_trace(run, record)
 
 
-def fill(folder):
+def fill(folder, text=""):
     """
     A run in which every profiling trial of wordcount failed.
     """
-    experiment = read_experiment(EXPERIMENT, "recorded.yaml", ())
-    run = Store(folder).open_run(experiment, EXPERIMENT)
+    text = text or EXPERIMENT
+    experiment = read_experiment(text, "recorded.yaml", ())
+    run = Store(folder).open_run(experiment, text)
     trials = order(experiment, expand(experiment), VERSIONS)
     run.write_plan(trials)
     rates = {}
@@ -140,6 +143,21 @@ def scored(folder):
     return run
 
 
+def scored_once(folder):
+    """
+    A run whose scored cells were measured once, and its profiling cells three times.
+    """
+    text = EXPERIMENT.replace("repeat: 3", "repeat: 1").replace(
+        "[3, 10]}}", "[3, 10]}, profile_repeat: 3}"
+    )
+    run = fill(folder, text)
+    made = evaluation(run)
+    made.profile()
+    made.predict()
+    made.score()
+    return run
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
     """
@@ -154,6 +172,35 @@ def copy(stored, tmp_path):
     The same run, to be changed.
     """
     return Run(shutil.copytree(stored.path, tmp_path / stored.path.name))
+
+
+class TestNoise:
+    def test_of_cells_measured_once_is_that_of_the_profiling_trials(self, tmp_path):
+        """
+        Of six trials of two cells, by quantity and speed; they are stored beside the scored ones.
+        """
+        run = scored_once(tmp_path)
+        book = run.read_scores()
+        profiled = {t.id for t in run.read_plan() if t.profiling}
+        cells = {t.cell.id: t.cell for t in run.read_plan()}
+        jobs_s = defaultdict(list)
+        for measurement in book.profiling:
+            jobs_s[measurement.cell].append(measurement.raw_s["job_s"])
+
+        assert {measurement.trial for measurement in book.profiling} < profiled
+        assert [*map(len, jobs_s.values())] == [3, 3]
+        floors = {
+            s.floor for s in book.scores if (s.quantity, s.speed) == ("job_s", "raw")
+            if cells[s.cell].workload.name == "terasort"
+        }  # fmt: skip
+        (floor,) = floors
+        assert floor == pytest.approx(shared_spread([*jobs_s.values()]))
+
+    def test_of_repeated_cells_is_their_own(self, stored):
+        """
+        Nothing is kept of the profiling trials then.
+        """
+        assert stored.read_scores().profiling == ()
 
 
 class TestProfile:

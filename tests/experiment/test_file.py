@@ -169,7 +169,7 @@ class TestReading:
 
     def test_the_demo_is_small_and_decides(self):
         """
-        At most 26 trials, no cell measured once only, sentinels, and what it asks can be told.
+        At most 20 trials, repeats that show the noise, sentinels, and what it asks can be told.
         """
         e = read_experiment((EXPERIMENTS[0].parent / "demo.yaml").read_text(), "demo.yaml")
         cells = expand(e)
@@ -177,8 +177,8 @@ class TestReading:
         scored = {trial.cell.id for trial in trials if trial.use == "score"}
         design = Design(len(scored), "cell", len(scored), e.repeat, pairs=1)
 
-        assert len(trials) <= 26
-        assert e.repeat >= 2
+        assert len(trials) <= 20
+        assert e.profiling_repeats >= 2
         assert sum(trial.sentinel for trial in trials) >= 2
         assert decide(design, TYPICAL, e.question).tells_perfection
 
@@ -251,6 +251,9 @@ class TestErrors:
             ("{mapreduce.job.reduces: 1}", "{reduces: 1}", "the grid has no axis 'reduces'"),
             ("{mapreduce.job.reduces: 1}", "{input: 1 GiB}", "its values are 32 MiB, 64 MiB, 2000"),
             ("{mapreduce.job.reduces: 1}", "{input: 32 MiB}", "selects no cell of terasort"),
+            ("models: whatif", "profile_repeat: 1\n  models: whatif", "write 2 or more"),
+            ("models: whatif", "profile_repeat: 3\n  from: R\n  models: whatif", "another run's"),
+            ("models: whatif", "profile_repeat: 101\n  models: whatif", "from 0 to 100"),
             ("repeat: 2", "repeat: 90000", "more than 100000 trials"),
             ("repeat: 2", "design: {halton: 3}", "write full, {sobol: 32} or {latin: 32}"),
             ("repeat: 2", "budgets: {mape: 0.2}", "unknown key 'budgets'"),

@@ -4,6 +4,7 @@ Tests for `harness.core.experiment.grid`.
 
 import math
 
+from collections import Counter
 from itertools import groupby
 
 import pytest
@@ -138,6 +139,28 @@ class TestOrder:
 
         assert groups == [(first, {0, 1}), (second, {0, 1}), (first, {2}), (second, {2})]
         assert {t.id for t in trials} == {t.id for t in self.trials()}
+
+    @pytest.mark.parametrize("mode", ["blind", "mixed"])
+    def test_profiling_cells_may_have_more_repeats(self, mode):
+        """
+        Five beside two, a share of both in each start.
+        """
+        predict = {"models": ("whatif",), "profile_on": {"input": (str(MIB),)}, "order": mode}
+        predict = Predict(**predict, profile_repeat=5)
+        e = experiment(workers=2, inputs=2, reduces=2, repeat=2, starts=2, predict=predict)
+        trials = order(e, expand(e), VERSIONS)
+        numbers = Counter((t.profiling, t.repetition) for t in trials)
+        first_starts = {}
+        for t in trials:
+            first_starts.setdefault((t.cell.cluster.id, t.profiling), t.repetition)
+
+        assert numbers == {(True, n): 8 for n in range(5)} | {(False, n): 12 for n in range(2)}
+        assert len({t.id for t in trials}) == len(trials)
+        assert set(first_starts.values()) == {0}
+        in_order = [(t.profiling, t.repetition) for t in trials]
+        last_of_first = max(n for n, of in enumerate(in_order) if of == (False, 0))
+        first_of_second = min(n for n, of in enumerate(in_order) if of == (False, 1))
+        assert last_of_first < first_of_second
 
     @pytest.mark.parametrize(
         ("workers", "starts", "says"),

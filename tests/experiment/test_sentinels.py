@@ -5,9 +5,10 @@ Tests for `harness.core.experiment.sentinels`.
 import pytest
 
 from harness.base.errors import SpecError
+from harness.base.records.trial import Trial
 from harness.core.experiment.file import read_experiment
-from harness.core.experiment.grid import expand, order
-from harness.core.experiment.sentinels import sentinel_places
+from harness.core.experiment.grid import expand, is_profiling, order
+from harness.core.experiment.sentinels import ADDED, sentinel_places, with_sentinels
 from tests.run.fakes import VERSIONS
 
 TEXT = """\
@@ -94,6 +95,23 @@ class TestPlan:
         assert uses(trials) == "cce" + "cccc" + "e" + "ccccc" + "e" + "cccc" + "e" + "ccc"
         assert {trial.cell.workload.input_bytes >> 20 for trial in sentinels} == {16, 80}
         assert {trial.repetition for trial in sentinels} == {3}
+
+    def test_trials_that_are_added_have_sentinels_of_their_own(self):
+        """
+        New repetitions of the profiling cells, which say of which look they are.
+        """
+        plan = planned()
+        experiment = read_experiment(TEXT, "f.yaml")
+        feeding = [cell for cell in expand(experiment) if is_profiling(cell, experiment.predict)]
+        scored = [trial.cell for trial in plan if trial.use == "score"]
+        more = [Trial.of(cell, 3, VERSIONS, look=1, reason="close") for cell in scored[:6]]
+
+        trials = [*with_sentinels(more, feeding, experiment, VERSIONS, plan)]
+        sentinels = [trial for trial in trials if trial.sentinel]
+
+        assert [trial for trial in trials if not trial.sentinel] == more
+        assert [(trial.look, trial.reason) for trial in sentinels] == [(1, ADDED)]
+        assert len({trial.id for trial in (*plan, *trials)}) == len(plan) + len(trials)
 
     def test_without_the_key_there_is_none(self):
         """

@@ -750,12 +750,13 @@ class TestBothPrograms:
         """
         Rows of data/measurements.csv and data/predictions.csv.
         """
-        measured = [
-            {"workload": one.workload, "cell": one.cell, "quantity": "job_s", "speed": speed,
-             "value": times["job_s"]}
+        measured = {
+            (one.cell, one.trial, "job_s", speed): {
+                "workload": one.workload, "cell": one.cell, "quantity": "job_s", "speed": speed,
+                "value": times["job_s"]}
             for one in measurements
             for speed, times in (("raw", one.raw_s), ("reference", one.reference_s))
-        ]  # fmt: skip
+        }  # fmt: skip
         ends = dict.fromkeys(("refit", "low", "high", "low_90", "high_90"))
         predicted = [
             {**ends, "cell": one.cell, "model": one.model, "quantity": "job_s", "rung": "job",
@@ -785,7 +786,7 @@ class TestBothPrograms:
             run = asked(words["asks"], scope=words["scope"], cells=cells,
                         extrapolate=str(words["extrapolate"]).lower(), when=when,
                         read_at=book.speed)  # fmt: skip
-            scores = verify.scored(*self.rows(measurements, predictions))
+            scores = verify.scored(*self.rows(measurements, predictions), set())
             found = {}
             for speed in ("raw", "reference"):
                 found |= verify.compared(verify.subject(run, scores, speed), speed)

@@ -53,7 +53,7 @@ configuration:
   mapreduce.job.reduces: 2
   mapreduce.task.io.sort.factor: [5, 10]
 repeat: {repeat}
-predict: {{models: [{models}], profile_on: {{input: 2 MiB}}}}
+predict: {{models: [{models}], profile_on: {{input: 2 MiB}}, profile_repeat: {profile_repeat}}}
 """
 # What a change alters: so many digits of a number count, the others are within 1e-9 of it.
 DIGITS = 6
@@ -95,7 +95,7 @@ def predictions_of(model, cells, random, *, refits, extra=()):
 
 
 def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 MiB, 48 MiB, 64 MiB]",
-            repeat=2, refits=5, extra=(), seed=1, question=None, asked="sealed",
+            repeat=2, profile_repeat=0, refits=5, extra=(), seed=1, question=None, asked="sealed",
             misses=None):  # fmt: skip
     """
     A blind run with times of our own: nothing of it was measured, all is stored as if it were.
@@ -104,13 +104,14 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
     misses by model.
     """
     random, stamps = Random(seed), count(1000.0, 10.0)
-    text = EXPERIMENT.format(name=name, models=", ".join(models), inputs=inputs, repeat=repeat)
+    text = EXPERIMENT.format(name=name, models=", ".join(models), inputs=inputs, repeat=repeat,
+                             profile_repeat=profile_repeat)  # fmt: skip
     experiment = read_experiment(text, f"{name}.yaml", ())
     run = Store(folder).open_run(experiment, text)
     trials = order(experiment, expand(experiment), VERSIONS)
     run.write_plan(trials)
     cells = {trial.cell.id: trial.cell for trial in trials if not trial.profiling}
-    predictions, measurements = [], []
+    predictions, measurements, profiling = [], [], []
     for place, trial in enumerate(trials):
         if not trial.profiling and not run.seal.exists():
             for model in models:
@@ -132,9 +133,9 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
                 loads={}, disturbed="others" if place % 7 == 1 else "",
             )
         )  # fmt: skip
-        if place and not trial.profiling:
+        if place and (not trial.profiling or repeat == 1):
             raw_s, speed = times_of(trial.cell, random, extra), random.gauss(1, 0.01)
-            measurements.append(
+            (profiling if trial.profiling else measurements).append(
                 Measurement(
                     cell=trial.cell.id, workload="terasort", trial=trial.id,
                     input=f"terasort {trial.cell.workload.input_bytes}", raw_s=raw_s,
@@ -143,9 +144,11 @@ def measure(folder, name, *, models=MODELS, inputs="[2 MiB, 8 MiB, 16 MiB, 32 Mi
                 )
             )  # fmt: skip
     if question is None:
-        run.write_scores(score(predictions, measurements))
+        run.write_scores(score(predictions, measurements, profiling=profiling))
     else:
-        run.write_scores(score(predictions, measurements, question=question, asked=asked))
+        run.write_scores(
+            score(predictions, measurements, question=question, asked=asked, profiling=profiling)
+        )
     run.finish()
     return run
 
@@ -275,6 +278,25 @@ def test_who_does_not_reproduce_what_it_learnt_is_named_and_not_ranked(
 
     assert complaint(folder) == ""
     assert sentence in (folder / "README.md").read_text()
+
+
+def test_noise_of_cells_measured_once_is_that_of_the_profiling_trials(tmp_path):
+    """
+    Of which none may be left out, and none be there where scored cells were repeated.
+    """
+    run = measure(tmp_path, "once", repeat=1, profile_repeat=3)
+    folder = publish(tmp_path / "bundle", run)
+    path = folder / "data/measurements.csv"
+    header, *rows = rows_of(path.read_bytes())
+    trial = header.index("trial")
+    profiling = sorted(measurement.trial for measurement in run.read_scores().profiling)
+
+    assert complaint(folder) == ""
+    assert len(profiling) == 5  # of six, the first of which failed
+    assert {score.floor is None for score in run.read_scores().scores} == {False}
+    path.write_bytes(table([header, *(row for row in rows if row[trial] != profiling[0])]))
+    write_sums(folder)
+    assert complaint(folder).endswith("no done scored trial, or one without rows")
 
 
 # Changes: each is given a generator of random numbers and the tables, and says what must be named.

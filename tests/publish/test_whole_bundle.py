@@ -32,7 +32,7 @@ from harness.publish.compare import bundled_runs, replicate, reproduce_bundle, s
 from harness.publish.data import in_present_words, make_claim, nearest_sentence
 from harness.publish.pack import check_copies, pack
 from harness.publish.rules import BundledRun, check
-from tests.evaluate.test_flow import EXPERIMENT, evaluation, scored
+from tests.evaluate.test_flow import EXPERIMENT, evaluation, scored, scored_once
 from tests.run.fakes import VERSIONS
 
 ROOT = Path(__file__).parents[2]
@@ -102,6 +102,23 @@ def differing(bundle, folder):
     """
     stages = reproduce_bundle(bundle, folder, "predictions")
     return {stage: [difference.name for difference in found] for stage, found in stages if found}
+
+
+class TestOnce:
+    def test_noise_of_cells_measured_once_follows_from_the_bundle(self, tmp_path):
+        """
+        With traces and without: it has the times of the profiling trials, and both agree.
+        """
+        run = scored_once(tmp_path / "results")
+        run.finish()
+        for level in ("scores", "traces"):
+            folder = tmp_path / level
+            publish([run], folder, level=level, licence="CC-BY-4.0", authors=AUTHORS)
+
+            verify.check(folder)
+            assert differing(folder, tmp_path / f"again-{level}") == {}
+            (found,) = bundled_runs(folder)
+            assert found.read_scores().profiling
 
 
 class TestFiles:

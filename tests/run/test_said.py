@@ -266,7 +266,7 @@ class TestFastest:
                         reference_s={},
                     )
                 )
-        experiment = SimpleNamespace(repeat=repeat, fastest=fastest, budget_s=1000.0)
+        experiment = SimpleNamespace(repeat=repeat, fastest=fastest, budget_s=1000.0, sentinels=0)
         return SimpleNamespace(
             experiment=experiment, plan=plan, cells=cells, measurements=lambda: measurements
         )
@@ -324,7 +324,7 @@ class TestUntilDecided:
                 )  # fmt: skip
         written = {}
         return SimpleNamespace(
-            experiment=SimpleNamespace(budget_s=budget_s),
+            experiment=SimpleNamespace(budget_s=budget_s, sentinels=0),
             plan=plan,
             cells=cells,
             done=done,

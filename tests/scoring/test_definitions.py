@@ -123,12 +123,26 @@ def questions(random):
     return Question(**asks, scope=scope, extrapolate=extrapolate)
 
 
-def tables(measurements, predictions):
+def profiled(random):
     """
-    Rows as docs/scores.md has them.
+    Trials of profiling cells of both workloads, once each or repeated; or none.
     """
-    rows = [
-        {
+    for place in range(random.choice((0, 2, 3))):
+        for number in range(random.choice((1, 2, 6))):
+            job_s = 20 * math.exp(random.gauss(0, 0.1))
+            times = {"job_s": job_s, "map_main_s": job_s / 3}
+            yield Measurement(
+                cell=f"p{place}", workload=("wordcount", "terasort")[place % 2],
+                trial=f"p{place}-{number}", raw_s=times, reference_s=times,
+            )  # fmt: skip
+
+
+def tables(measurements, predictions, profiling=()):
+    """
+    Rows as docs/scores.md has them, and which trials are *profiling* ones.
+    """
+    rows = {
+        (each.cell, each.trial, name, speed): {
             "workload": each.workload,
             "cell": each.cell,
             "trial": each.trial,
@@ -136,10 +150,10 @@ def tables(measurements, predictions):
             "speed": speed,
             "value": time_s,
         }
-        for each in measurements
+        for each in (*measurements, *profiling)
         for speed, times in (("raw", each.raw_s), ("reference", each.reference_s))
         for name, time_s in times.items()
-    ]
+    }
     predicted_rows = []
     for each in predictions:
         for name, (level, time_s) in predicted_times(each).items():
@@ -163,7 +177,7 @@ def tables(measurements, predictions):
                     {**row, "repeat": number, "predicted": anew_s}
                     for number, anew_s in enumerate(each.repeats_s)
                 ]
-    return rows, predicted_rows
+    return rows, predicted_rows, {(each.cell, each.trial) for each in profiling}
 
 
 def run_tables(measurements, predictions, question, level, drift=None):
@@ -179,7 +193,7 @@ def run_tables(measurements, predictions, question, level, drift=None):
         "drift_high": drift and drift.high,
     }  # fmt: skip
     about["read_at"] = ""
-    about["read_at"] = speed_of(about, tables(measurements, [])[0])
+    about["read_at"] = speed_of(about, tables(measurements, [])[0].values())
     cells = {
         (each.cell,): {
             "range": each.range,
@@ -225,9 +239,17 @@ def test_both_give_every_number_every_verdict_and_the_sentence(seed, level):
     ]
     question = questions(random)
     drift = drifts(random)
-    score_book = score(predictions, measurements, error=level, question=question, drift=drift)
+    profiling = [*profiled(random)]
+    score_book = score(
+        predictions,
+        measurements,
+        error=level,
+        question=question,
+        drift=drift,
+        profiling=profiling,
+    )
 
-    scores = scored(*tables(measurements, predictions))
+    scores = scored(*tables(measurements, predictions, profiling))
     run = run_tables(measurements, predictions, question, level, drift)
     assert run["runs"][()]["read_at"] == score_book.speed
 

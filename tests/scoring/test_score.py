@@ -278,6 +278,24 @@ class TestRows:
         floors = [row(score_book, cell=f"c{i}").floor for i in range(4)]
         assert floors == [*[pytest.approx(0.1 / 2**0.5)] * 2, pytest.approx(0.1), None]
 
+    def test_profiling_trials_say_what_scored_ones_do_not(self):
+        """
+        Of the same workload, and where none of its scored cells was repeated.
+        """
+        low, high = 100 - 50**0.5, 100 + 50**0.5
+        trials = [
+            *repeats("c0", 70.0), *repeats("c1", 70.0, 90.0, workload="grep"),
+            *repeats("c2", 70.0, workload="sort"),
+        ]  # fmt: skip
+        profiling = [*repeats("p0", low, high), *repeats("p1", 1.0, 9.0, workload="grep")]
+        predictions = [prediction(cell=f"c{i}") for i in range(3)]
+        score_book = score(predictions, trials, profiling=profiling)
+
+        floors = [row(score_book, cell=f"c{i}").floor for i in range(3)]
+        alone = row(score(predictions, trials), cell="c1").floor
+        assert floors == [pytest.approx(0.1), alone, None]
+        assert {found.cell for found in score_book.scores} == {"c0", "c1", "c2"}
+
     def test_what_is_compared_with_the_job_has_its_floor(self):
         """
         As published is measured as the job.

@@ -81,6 +81,16 @@ class TestFloors:
 
         assert own == pytest.approx(coefficient_of_variation(six) / math.sqrt(6))
 
+    def test_cells_measured_once_have_the_spread_of_others(self):
+        """
+        Others with repeats, where there are some; what cells show themselves goes first.
+        """
+        others = [[95.0, 105.0], [7.0]]
+
+        assert mean_floors([[1.0], [2.0]], others) == pytest.approx([0.005**0.5] * 2)
+        assert mean_floors([[80.0, 120.0]], others) == mean_floors([[80.0, 120.0]])
+        assert mean_floors([[1.0]], [[7.0]]) == [None]
+
     def test_nothing_repeated_has_no_floor(self):
         """
         Nothing is known of single values.

@@ -295,14 +295,16 @@ class ScoreBook(Record):
     """
     All that `score` gives: rows, summaries, comparisons of pairs, rankings, decompositions.
 
-    *answer* is that to the question of the run, *controls* are what the test does with made-up
-    models.  *tallies* count what was planned and what of it is scored.  *drift* is what sentinels
-    say, where there are some: times at reference speed are without it.  *speed* is that at which
-    models are compared.  Older books lack some, and compare at raw speed.
+    *profiling* are trials by whose repeats the noise is known, of workloads of which no scored cell
+    was repeated.  *answer* is that to the question of the run, *controls* are what the test does
+    with made-up models.  *tallies* count what was planned and what of it is scored.  *drift* is
+    what sentinels say, where there are some: times at reference speed are without it.  *speed* is
+    that at which models are compared.  Older books lack some, and compare at raw speed.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     measurements: tuple[Measurement, ...] = Field(default_factory=tuple)
+    profiling: tuple[Measurement, ...] = Field(default_factory=tuple)
     scores: tuple[Score, ...] = Field(default_factory=tuple)
     summaries: tuple[Summary, ...] = Field(default_factory=tuple)
     comparisons: tuple[Comparison, ...] = Field(default_factory=tuple)

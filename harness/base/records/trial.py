@@ -28,7 +28,7 @@ from harness.base.units import format_bit_rate, format_rate
 ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
-SCHEMA_VERSION = 12
+SCHEMA_VERSION = 13
 OLDEST_READ = 2  # runs of the first shape have tables and profiles that nothing here knows
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 

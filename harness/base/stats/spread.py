@@ -36,30 +36,42 @@ def median_absolute_deviation(values: Sequence[float]) -> float:
     return statistics.median(abs(value - centre) for value in values) / NORMAL_MAD
 
 
-def mean_floors(cells: Sequence[Sequence[float]]) -> list[float | None]:
+def mean_floors(
+    cells: Sequence[Sequence[float]], others: Sequence[Sequence[float]] = ()
+) -> list[float | None]:
     """
     Noise floor of the mean of each cell's repeats: its standard deviation as a share of it.
 
-    The spread of a few repeats is itself hardly known, so that cells with fewer than six share one:
-    the root of the mean of their squares, weighted by degrees of freedom.  `None` where no cell has
-    two repeats.
+    The spread of a few repeats is itself hardly known, so that cells with fewer than six share one
+    (`shared_spread`).  Where no cell has two repeats it is that of *others*, which are repeats of
+    other cells like these; `None` where these have none either.
     """
-    spreads = [coefficient_of_variation(values) for values in cells]
-    weighted_squares = [
-        (len(values) - 1, spread**2)
-        for values, spread in zip(cells, spreads, strict=True)
-        if spread is not None
-    ]
-    freedom = sum(weight for weight, _ in weighted_squares)
-    shared = None
-    if freedom:
-        squares = math.fsum(weight * square for weight, square in weighted_squares)
-        shared = math.sqrt(squares / freedom)
+    shared = shared_spread(cells)
+    if shared is None:
+        shared = shared_spread(others)
     floors = list[float | None]()
-    for values, spread in zip(cells, spreads, strict=True):
-        used = spread if len(values) >= ENOUGH_REPEATS else shared
+    for values in cells:
+        own = coefficient_of_variation(values)
+        used = own if len(values) >= ENOUGH_REPEATS else shared
         floors.append(None if used is None else used / math.sqrt(len(values)))
     return floors
+
+
+def shared_spread(cells: Sequence[Sequence[float]]) -> float | None:
+    """
+    Standard deviation of the repeats of *cells*, as a share of their mean.
+
+    It is the root of the mean of the cells' squares, weighted by degrees of freedom; `None` where
+    no cell has two repeats.
+    """
+    freedom = 0
+    weighted_squares = list[float]()
+    for values in cells:
+        spread = coefficient_of_variation(values)
+        if spread is not None:
+            freedom += len(values) - 1
+            weighted_squares.append((len(values) - 1) * spread**2)
+    return math.sqrt(math.fsum(weighted_squares) / freedom) if freedom else None
 
 
 def split_by_start(cells: Sequence[Sequence[Sequence[float]]]) -> tuple[float, float] | None:

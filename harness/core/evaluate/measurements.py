@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
@@ -40,6 +40,32 @@ def measure_trials(
                 measurement = without_drift(measurement, ratio)
                 measurement = with_weight(measurement, trials)
         measurements.append(measurement)
+    return measurements
+
+
+def measure_profiling(
+    trials: StoredTrials, scored: Iterable[Measurement], stored: Iterable[Measurement] = ()
+) -> list[Measurement]:
+    """
+    Measured times of the profiling trials by whose repeats the noise of *scored* ones is known.
+
+    They are those of the workloads of which no scored cell was repeated; *stored* ones as they are.
+    Bundles without traces that were made before these were stored have none.
+    """
+    profiles = trials.run.read_profiles()
+    stored_by_trial = {measurement.trial: measurement for measurement in stored}
+    by_workload = defaultdict[str, Counter[str]](Counter)
+    for measurement in scored:
+        by_workload[measurement.workload][measurement.cell] += 1
+    once = {name for name, numbers in by_workload.items() if max(numbers.values()) == 1}
+    measurements = []
+    for trial_id, record in trials.done.items():
+        if not record.trial.profiling or record.trial.cell.workload.name not in once:
+            continue
+        if trial_id in stored_by_trial:
+            measurements.append(stored_by_trial[trial_id])
+        elif trials.has_traces:
+            measurements.append(measure_trial(trials, record, profiles))
     return measurements
 
 

@@ -26,7 +26,7 @@ from harness.base.text import excerpt
 from harness.clusters.monitor.rates import rate_statistics
 from harness.core.evaluate.drawn import draw_cells
 from harness.core.evaluate.drift import drift_of
-from harness.core.evaluate.measurements import measure_trials
+from harness.core.evaluate.measurements import measure_profiling, measure_trials
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.provenance import asked_model, blind_refusals
 from harness.core.evaluate.stored import StoredTrials
@@ -212,17 +212,21 @@ def score_run(
         fix = "measure it with predict: {order: blind}, or score it without --strict"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
-    given = trials.published_measurements() if stored is None else stored.measurements
+    given = trials.published_measurements()
+    if stored is not None:
+        given = (*stored.measurements, *stored.profiling)
     question, asked = asked_question(trials)
+    measurements = measure_trials(trials, given)
     score_book = score(
         trials.predictions,
-        measure_trials(trials, given),
+        measurements,
         error=error,
         planned=planned_to_score(trials),
         question=question,
         asked=asked,
         earlier=[*earlier_predictions(run)] if asked == "explored" else (),
         drift=drift_of(trials, run.read_profiles()) if stored is None else stored.drift,
+        profiling=measure_profiling(trials, measurements, given),
     )
     run.write_scores(score_book)
     return score_book

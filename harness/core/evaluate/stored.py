@@ -97,7 +97,8 @@ class StoredTrials:
         if self.has_traces:
             return ()
         self.run.measured.check_evidence()
-        return self.run.measured.read_stored_scores().measurements
+        stored = self.run.measured.read_stored_scores()
+        return (*stored.measurements, *stored.profiling)
 
     @property
     def predictions(self) -> list[Prediction]:

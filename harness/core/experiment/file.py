@@ -598,6 +598,14 @@ class _Checks:
         elif not predict.profile_on and not predict.source and not predict.is_auto:
             fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
             self._document.problem(("predict",), "predict lacks 'profile_on'", fix)
+        if 0 < predict.profile_repeat < experiment.profiling_repeats:
+            fix = f"write {experiment.profiling_repeats} or more, or leave it out"
+            problem = "predict.profile_repeat: profiling cells have as many trials as others"
+            self._document.problem(("predict", "profile_repeat"), problem, fix)
+        if predict.profile_repeat and predict.source:
+            problem = "predict.profile_repeat repeats profiling cells, and from takes another run's"
+            fix = "leave one of them out"
+            self._document.problem(("predict", "profile_repeat"), problem, fix, key=True)
         if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
             fix = "write hardware: [A, B], the machine of the run that from names, and this one"
             problem = "predict.hardware is two files, and needs from"

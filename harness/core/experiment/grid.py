@@ -140,13 +140,14 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
         return sorted(ids, key=lambda name: digest([experiment.seed, repetition, name]))
 
     groups = {cluster: groups[cluster] for cluster in shuffled(groups, 0)}
-    rounds = rounds_of(experiment.profiling_repeats, experiment.starts)
     trials: list[Trial] = []
     for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
-        for cluster, repetition in _turns(rounds, stage_clusters):
+        for cluster, repetition, of_profile, of_score in _turns(experiment, stage_clusters):
             chosen = groups[cluster].keys() & stage_cells
-            if repetition >= experiment.first_repeats:
+            if not of_score:
                 chosen &= profiling
+            if not of_profile:
+                chosen -= profiling
             trials += [
                 Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
                 for cell in shuffled(chosen, repetition)
@@ -157,11 +158,22 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     return tuple(trials)
 
 
-def _turns(rounds: Iterable[range], clusters: Sequence[str]) -> Iterator[tuple[str, int]]:
-    """Yield each cluster with each of its repetitions, round by round."""
-    for repetitions, cluster in itertools.product(rounds, clusters):
-        for repetition in repetitions:
-            yield cluster, repetition
+def _turns(
+    experiment: Experiment, clusters: Sequence[str]
+) -> Iterator[tuple[str, int, bool, bool]]:
+    """
+    Yield each cluster with each of its repetitions, round by round.
+
+    With it, whether it is one of the profiling cells, and one of the others.
+    """
+    rounds = zip(
+        rounds_of(experiment.profiling_repeats, experiment.starts),
+        rounds_of(experiment.first_repeats, experiment.starts),
+        strict=True,
+    )
+    for (of_profile, of_score), cluster in itertools.product(rounds, clusters):
+        for repetition in sorted({*of_profile, *of_score}):
+            yield cluster, repetition, repetition in of_profile, repetition in of_score
 
 
 def rounds_of(repeats: int, starts: int) -> list[range]:

@@ -457,6 +457,8 @@ class Predict(_FileRecord):
     cells: SkipJsonSchema[tuple[str, ...] | None] = Field(
         default=None, validation_alias="(cells)", exclude_if=lambda value: value is None
     )
+    profile_repeat: Annotated[int, *_number("whole number", 0, 100)] = Field(0, **_UNSET)
+    """trials of each profiling cell, where these are more than of the others; 0: as many"""
     source: _Printable = Field("", validation_alias="from", **_UNSET)
     """a run whose profiles are taken, by its id or folder: those of profile_on run as sentinels"""
     hardware: Axis[_Printable] = Field((), **_UNSET)
@@ -660,12 +662,12 @@ class Experiment(_FileRecord):
 
     @property
     def first_repeats(self) -> int:
-        """Trials of each scored cell that are planned from the start: two show the noise."""
+        """Trials of each scored cell that are planned from the start."""
         if self.is_until_decided:
             return 2
         return 1 if self.fastest else self.repeat
 
     @property
     def profiling_repeats(self) -> int:
-        """Trials of each profiling cell."""
-        return max(self.repeat, self.first_repeats)
+        """Trials of each profiling cell: two show the noise."""
+        return max(self.repeat, self.first_repeats, self.predict.profile_repeat)

@@ -16,6 +16,8 @@ from harness.base.errors import SpecError
 from harness.base.records.trial import Cell, Trial, Versions, digest
 from harness.core.experiment.model import Experiment
 
+ADDED = "a sentinel: it tells the hour of the trials that were added with it"
+
 
 def require_sentinels(experiment: Experiment) -> None:
     """`SpecError` where *experiment* asks for sentinels that nothing could be compared with."""
@@ -39,17 +41,18 @@ def with_sentinels(
     profiling: Iterable[Cell],
     experiment: Experiment,
     versions: Versions,
+    earlier: Iterable[Trial] = (),
 ) -> Iterator[Trial]:
     """
     Yield *trials* in their order, and sentinels among the scored ones: of so many trials one.
 
     Each start of a cluster that has a *profiling* cell has one at least; they lie at equal
     distances, and which cell each repeats is drawn by the seed.  Its repetitions go on behind those
-    of the profile, also where these are another run's.
+    of the profile, also where these are another run's, and behind those of *earlier* trials.
     """
     by_cluster = cells_by_cluster(profiling)
-    repetitions = Counter[str]()
-    sentinel_number = 0
+    repetitions = Counter(trial.cell.id for trial in earlier if trial.sentinel)
+    sentinel_number = repetitions.total()
     for (cluster, use), group in groupby(
         trials, key=lambda trial: (trial.cell.cluster.id, trial.use)
     ):
@@ -63,7 +66,14 @@ def with_sentinels(
             for _ in range(places[place]):
                 cell = drawn_cell(cells, sentinel_number, experiment.seed)
                 repetition = experiment.profiling_repeats + repetitions[cell.id]
-                yield Trial.of(cell, repetition, versions, sentinel=True)
+                yield Trial.of(
+                    cell,
+                    repetition,
+                    versions,
+                    sentinel=True,
+                    look=trial.look,
+                    reason=ADDED if trial.look else "",
+                )
                 repetitions[cell.id] += 1
                 sentinel_number += 1
             yield trial

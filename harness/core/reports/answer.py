@@ -196,12 +196,14 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     fewest = f"{repeats[0]} to " if len(repeats) > 1 else ""
     profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
     floors = [score.floor for score in by_cell.values() if score.floor is not None]
-    noise = "Noise is not known: no scored cell was measured more than once."
+    noise = "Noise is not known: no cell was measured more than once."
     if floors:
+        what = "the standard deviation of the mean of a cell's repeats, median over the cells"
+        if repeats == [1]:
+            what = "the standard deviation of a cell's time, by the repeats of the profiling cells"
         noise = (
-            f"Noise {floor_percent(median(floors))}: the standard deviation of the mean of a"
-            " cell's repeats, median over the cells. A smaller error cannot be distinguished"
-            " from none."
+            f"Noise {floor_percent(median(floors))}: {what}."
+            " A smaller error cannot be distinguished from none."
         )
     learnt_from = count(len(profiled), "other cell")
     if source := results.experiment.predict.source:

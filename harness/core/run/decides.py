@@ -154,16 +154,22 @@ def earlier_spread(experiment: Experiment, store: Store) -> Spread | None:
 def profiling_document(
     found: Iterable[Covered], plan: Mapping[str, Any], cells: Iterable[ResolvedCell]
 ) -> dict[str, Any]:
-    """What `harness plan --json` says of the profiling cells of its *plan*, among all *cells*."""
+    """
+    What `harness plan --json` says of the profiling cells of its *plan*, among all *cells*.
+
+    Their share of the time is without what passes before a cluster of all cells is ready.
+    """
     cells = [*cells]
     axes = varying(cell.cell for cell in cells)
     labels = {cell.id: label(cell.cell, axes) for cell in cells}
+    has_one_cluster = len({cell.cell.cluster.id for cell in cells}) == 1
     profiling_s = 0.0
     total_s: float = plan.get("to_draw", {}).get("estimate_s", 0.0)
     for trial in plan["trials"]:
         seconds = trial["estimate_s"] + trial["before_s"]
         total_s += seconds
-        profiling_s += seconds * trial["profiling"]
+        if trial["profiling"]:
+            profiling_s += trial["estimate_s"] if has_one_cluster else seconds
     return {
         "share": profiling_s / total_s if total_s else 0.0,
         "workloads": [

@@ -213,7 +213,10 @@ class Preflight:
     def _indecisive_design(self) -> Iterator[str]:
         """Too few repeats or cells to prove anything."""
         predict = self.experiment.predict
-        if self.experiment.repeat == 1:
+        most_repeats = self.experiment.repeat
+        if predict.is_blind and not predict.source:
+            most_repeats = self.experiment.profiling_repeats
+        if most_repeats == 1:
             yield "repeat: 1 shows no noise, so nothing is proved: write repeat: 2"
         scored = sum(not is_profiling(cell.cell, predict) for cell in self.cells)
         if predict.models and scored < FEWEST_CELLS:

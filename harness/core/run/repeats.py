@@ -8,6 +8,8 @@ from statistics import fmean
 from harness.base.records.trial import Trial, Versions
 from harness.base.stats.sequential import LOOKS
 from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.grid import is_profiling
+from harness.core.experiment.sentinels import with_sentinels
 from harness.core.run import Console
 from harness.scoring.repeats import next_repeats
 
@@ -35,7 +37,8 @@ def until_decided(evaluation: Evaluation, versions: Versions, console: Console) 
         ended = f"{spent} spent; {reason}" if cells else reason
         console.say(f"no more trials: {ended}")
         evaluation.run.update_manifest(repeats_ended=ended)
-    return sorted(trials, key=lambda trial: trial.cell.cluster.id)  # each cluster starts once
+    trials.sort(key=lambda trial: trial.cell.cluster.id)  # each cluster starts once
+    return _among_sentinels(trials, evaluation, versions)
 
 
 def more_of_fastest(evaluation: Evaluation, versions: Versions) -> list[Trial]:
@@ -54,7 +57,8 @@ def more_of_fastest(evaluation: Evaluation, versions: Versions) -> list[Trial]:
             cell = evaluation.cells[cell_id]
             for number in range(numbers[cell_id], experiment.repeat):
                 trials.append(Trial.of(cell, number, versions, look=look, reason=reason))
-    return sorted(trials, key=lambda trial: (trial.cell.cluster.id, trial.repetition, trial.id))
+    trials.sort(key=lambda trial: (trial.cell.cluster.id, trial.repetition, trial.id))
+    return _among_sentinels(trials, evaluation, versions)
 
 
 def scored_times(evaluation: Evaluation) -> dict[str, list[float]]:
@@ -64,6 +68,18 @@ def scored_times(evaluation: Evaluation) -> dict[str, list[float]]:
         if record.trial.is_scored:
             times_s[record.trial.cell.id].append(record.finished_s - record.started_s)
     return times_s
+
+
+def _among_sentinels(
+    trials: list[Trial], evaluation: Evaluation, versions: Versions
+) -> list[Trial]:
+    """*trials* to be added, with sentinels among them where the experiment has some."""
+    experiment = evaluation.experiment
+    if not (experiment.sentinels and experiment.predict.is_blind):
+        return trials
+    cells = evaluation.cells.values()
+    feeding = [cell for cell in cells if is_profiling(cell, experiment.predict)]
+    return [*with_sentinels(trials, feeding, experiment, versions, evaluation.plan)]
 
 
 def _next_look(evaluation: Evaluation) -> int:
