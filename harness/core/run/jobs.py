@@ -22,7 +22,7 @@ from harness.base.hadoop.secrets import DIGEST, SECRETS
 from harness.base.hadoop.site import render_xml
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import WorkloadSpec
-from harness.base.units import format_bytes
+from harness.base.units import MIB, format_bytes
 from harness.clusters.base import Cluster
 from harness.clusters.hadoop_home.home import job_jar
 from harness.clusters.host import Running
@@ -32,6 +32,9 @@ from harness.observe.parsing.history import read_history
 
 MOST_BYTES = 2**32  # of a job's history: a task takes some KiB of it
 MAP_OPTIONS = "mapreduce.map.java.opts"
+SMALL_INPUT_BYTES = 64 * MIB
+# A generator's job inside its client, file by file: a small input takes less than containers do.
+_IN_CLIENT = {"mapreduce.framework.name": "local"}
 _ALL_COMPILERS = "-XX:TieredStopAtLevel=4"
 _POLL_S = 0.05
 _HEALTH_S = 1.0
@@ -257,6 +260,8 @@ class Inputs:
         hdfs.delete(target)
         command = workload.generate(workload_spec, block_bytes, self.partial)
         properties = generator_properties(cluster.site_properties())
+        if input_plan.bytes <= SMALL_INPUT_BYTES:
+            properties |= _IN_CLIENT
         ended = self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
         entries = hdfs.list(self.partial)
