@@ -33,8 +33,12 @@ from harness.observe.parsing.history import read_history
 MOST_BYTES = 2**32  # of a job's history: a task takes some KiB of it
 MAP_OPTIONS = "mapreduce.map.java.opts"
 SMALL_INPUT_BYTES = 64 * MIB
-# A generator's job inside its client, file by file: a small input takes less than containers do.
-_IN_CLIENT = {"mapreduce.framework.name": "local"}
+# A generator's job inside its application master, file by file: containers take longer than that.
+_IN_MASTER = {
+    "mapreduce.job.ubertask.enable": "true",
+    "mapreduce.job.ubertask.maxmaps": "100",
+    "mapreduce.job.ubertask.maxbytes": str(2 * SMALL_INPUT_BYTES),
+}
 _ALL_COMPILERS = "-XX:TieredStopAtLevel=4"
 _POLL_S = 0.05
 _HEALTH_S = 1.0
@@ -261,7 +265,7 @@ class Inputs:
         command = workload.generate(workload_spec, block_bytes, self.partial)
         properties = generator_properties(cluster.site_properties())
         if input_plan.bytes <= SMALL_INPUT_BYTES:
-            properties |= _IN_CLIENT
+            properties |= _IN_MASTER
         ended = self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
         entries = hdfs.list(self.partial)
