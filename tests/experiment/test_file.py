@@ -169,7 +169,7 @@ class TestReading:
 
     def test_the_demo_is_small_and_decides(self):
         """
-        At most 20 trials, repeats that show the noise, sentinels, and what it asks can be told.
+        At most 21 trials, repeats that show the noise, sentinels, and what it asks can be told.
         """
         e = read_experiment((EXPERIMENTS[0].parent / "demo.yaml").read_text(), "demo.yaml")
         cells = expand(e)
@@ -177,7 +177,7 @@ class TestReading:
         scored = {trial.cell.id for trial in trials if trial.use == "score"}
         design = Design(len(scored), "cell", len(scored), e.repeat, pairs=1)
 
-        assert len(trials) <= 20
+        assert len(trials) <= 21
         assert e.profiling_repeats >= 2
         assert sum(trial.sentinel for trial in trials) >= 2
         assert decide(design, TYPICAL, e.question).tells_perfection

@@ -117,7 +117,7 @@ class TestDecide:
         sentence = decision_sentence(found)
         assert sentence.startswith("8 cells tell apart of 28 pairs of models that are tested")
         assert f"of 100 cases ({found.enough} cells: 80)" in sentence
-        assert "a pair that is asked alone (nearer: [A, B]) is told from 9 points on" in sentence
+        assert "a pair that is asked alone (nearer: [A, B]) is told from 10 points on" in sentence
 
     @pytest.mark.parametrize(("units", "rivals"), [(8, 3), (24, 3), (12, 6)])
     def test_the_limit_of_a_family_is_that_of_its_test(self, units, rivals):
@@ -153,7 +153,7 @@ class TestDecide:
         sentence = decision_sentence(decide(design(8), TYPICAL, ASKED))
 
         assert sentence.startswith(
-            "8 cells tell apart two models whose mean errors differ by 9 points, in four of five"
+            "8 cells tell apart two models whose mean errors differ by 10 points, in four of five"
             " cases; 16 cells tell gaps of "
         )
         assert "typical of the published grids" in sentence

@@ -203,6 +203,14 @@ class Session:
         """`SpecError` where the question is about no cell, or where nothing can be decided."""
         require_asked(self.experiment, [*self.file.cells.values()], self.source)
         require_decisive(self.experiment, found, self.source)
+        question = self.experiment.question
+        if found is None or found.tells_perfection or not question.is_about_pairs:
+            return
+        if not question.anyway:
+            self.console.say(
+                f"warning: as noisy as {found.spread.origin} even a perfect model would be told in"
+                f" {100 * found.perfect:.0f} of 100 cases"
+            )
 
     def _plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them."""
