@@ -2,7 +2,7 @@
 Runs that earlier versions measured: read by every command, or refused once, with a way that works.
 
 `tests/store/older` has a run of three trials for each shape, made with the first version that
-had it: `shape-2.tar.gz` has files of `schema_version` 2.  Shapes 5 and 7 are published bundles.
+had it: `shape-2.tar.gz` has files of `schema_version` 2.  Shapes 5 and 7 are bundles.
 """
 
 import shutil
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.process
 
 PROJECT = Path(__file__).resolve().parents[2]
 OLDER = PROJECT / "tests/store/older"
-PUBLISHED = {5: "quick", 7: "half-cores"}
+PUBLISHED = {5: "tests/store/older/quick", 7: "results/published/half-cores"}
 
 # What is typed about RUN, with its exit status; --strict is for runs that were predicted blind.
 COMMANDS = {
@@ -116,7 +116,7 @@ def test_every_command_reads_an_older_bundle(shape):
     """
     As far as its level of evidence goes.
     """
-    bundle = PROJECT / "results/published" / PUBLISHED[shape]
+    bundle = PROJECT / PUBLISHED[shape]
     lines = COMMANDS
     if shape == 7:  # its predictions are drawn for another machine, and take a minute
         lines = {line: COMMANDS[line] for line in COMMANDS if not line.startswith(SLOW_THERE)}
