@@ -182,16 +182,18 @@ def score_of(answer: Row, whatif: Any, measured: float, trials: int, floor: Any)
 
 def squared_spreads(times: Any, other_times: Any) -> Any:
     """Of each cell, and of all cells of a workload, quantity and speed (section 2)."""
+    spreads = squares_of(other_times)
+    spreads.update(squares_of(times))  # those of scored cells, where one was repeated
+    return spreads
+
+
+def squares_of(times: Any) -> Any:
+    """Of each cell, and of all cells of a kind as often as they have degrees of freedom."""
     spreads = defaultdict(list)  # type: Any
-    shared = {}  # type: Any
-    for of_use in (other_times, times):  # those of scored cells, where one was repeated
-        of_kind = defaultdict(list)  # type: Any
-        for key, values in of_use.items():
-            if len(values) > 1 and mean(values) > 0:
-                spreads[key] = [(stdev(values) / mean(values)) ** 2]
-                of_kind[key[:3]] += spreads[key] * (len(values) - 1)
-        shared.update(of_kind)
-    spreads.update(shared)
+    for key, values in times.items():
+        if len(values) > 1 and mean(values) > 0:
+            spreads[key] = [(stdev(values) / mean(values)) ** 2]
+            spreads[key[:3]] += spreads[key] * (len(values) - 1)
     return spreads
 
 
@@ -440,9 +442,10 @@ def profile_spread(about: Subject, pair: Any, cells: Any) -> Any:
         moves = [moved_error(about, model, weighted_cells) for model in pair]
         if None in moves or len(moves[0]) != len(moves[1]):
             return None
-        squares = [
-            max((x - y) ** 2 for x, y in zip(*sides)) / len(cells) ** 2 for sides in zip(*moves)
-        ]
+        squares = []
+        for first_sides, second_sides in zip(*moves):
+            gaps = [first - second for first, second in zip(first_sides, second_sides)]
+            squares.append((max(map(abs, gaps)) / len(cells)) ** 2)
         variances.append(math.fsum(squares) / len(squares))
         freedoms.append(len(squares) - 1.0)
     total = math.fsum(variances)
@@ -460,13 +463,18 @@ def moved_error(about: Subject, model: str, weighted_cells: Any) -> Any:
         times = [row["predicted"] for row in about.anew.get((model, cell), ())]
         if len(times) < 2 or None in times:
             return None
-        share = score["predicted"] / score["measured"]
-        reaches = [math.sqrt(len(times) - 1) * (time / score["measured"] - share) for time in times]
-        errors = [[abs(share + way * reach - 1) for way in (1, -1)] for reach in reaches]
-        moves.append([[weight * (x - abs(share - 1)) for x in sides] for sides in errors])
+        moves.append([weighted_sides(score, time, len(times), weight) for time in times])
     if len(set(map(len, moves))) > 1:
         return None
-    return [[math.fsum(way) for way in zip(*cells_sides)] for cells_sides in zip(*moves)]
+    return [[math.fsum(way) for way in zip(*sides_by_cell)] for sides_by_cell in zip(*moves)]
+
+
+def weighted_sides(score: Row, time: float, repeats: int, weight: float) -> List[float]:
+    """By how much an error moves with the *time* of one of *repeats*, stretched, both ways."""
+    share = score["predicted"] / score["measured"]
+    reach = math.sqrt(repeats - 1) * (time / score["measured"] - share)
+    moved_errors = (abs(share + reach - 1), abs(share - reach - 1))
+    return [weight * (error - abs(share - 1)) for error in moved_errors]
 
 
 def gaps_of(about: Subject, pairs: Any, cells: Any, stretch: float) -> List[List[float]]:
@@ -1030,17 +1038,14 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
 
 def profiling_trials(run: Tables, done: Set[Any]) -> Set[Any]:
     """Trials by which noise is known: of workloads of which no scored cell was *done* twice."""
-    trials = defaultdict(int)  # type: Any
-    for cell, _ in done:
-        trials[cell] += 1
     workloads = {key[0]: cell["workload"] for key, cell in run["cells"].items()}
-    most = defaultdict(int)  # type: Any
-    for cell, number in trials.items():
-        most[workloads[cell]] = max(most[workloads[cell]], number)
+    cells = [cell for cell, _ in done]
+    repeated = {workloads[cell] for cell in cells if cells.count(cell) > 1}
+    once = {workloads[cell] for cell in cells} - repeated
     return {
         key
         for key, trial in run["trials"].items()
-        if (trial["use"], trial["state"]) == ("profile", "done") and most[workloads[key[0]]] == 1
+        if (trial["use"], trial["state"]) == ("profile", "done") and workloads[key[0]] in once
     }
 
 

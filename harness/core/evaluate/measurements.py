@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import ChainMap, Counter, defaultdict
+from collections import ChainMap, Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
@@ -54,19 +54,26 @@ def measure_profiling(
     """
     profiles = trials.run.read_profiles()
     stored_by_trial = {measurement.trial: measurement for measurement in stored}
-    by_workload = defaultdict[str, Counter[str]](Counter)
-    for measurement in scored:
-        by_workload[measurement.workload][measurement.cell] += 1
-    once = {name for name, numbers in by_workload.items() if max(numbers.values()) == 1}
-    measurements = []
-    for trial_id, record in trials.done.items():
-        if not record.trial.profiling or record.trial.cell.workload.name not in once:
-            continue
-        if trial_id in stored_by_trial:
-            measurements.append(stored_by_trial[trial_id])
-        elif trials.has_traces:
-            measurements.append(measure_trial(trials, record, profiles))
-    return measurements
+    workloads = measured_once(scored)
+    records = [
+        record
+        for record in trials.done.values()
+        if record.trial.profiling and record.trial.cell.workload.name in workloads
+    ]
+    if not trials.has_traces:
+        trial_ids = [record.trial.id for record in records]
+        return [stored_by_trial[key] for key in trial_ids if key in stored_by_trial]
+    return [
+        stored_by_trial.get(record.trial.id) or measure_trial(trials, record, profiles)
+        for record in records
+    ]
+
+
+def measured_once(scored: Iterable[Measurement]) -> set[str]:
+    """Workloads of which no cell has two of the *scored* measurements."""
+    numbers = Counter((measurement.workload, measurement.cell) for measurement in scored)
+    repeated = {workload for (workload, _), number in numbers.items() if number > 1}
+    return {workload for workload, _ in numbers} - repeated
 
 
 def with_weight(measurement: Measurement, trials: StoredTrials) -> Measurement:

@@ -598,14 +598,7 @@ class _Checks:
         elif not predict.profile_on and not predict.source and not predict.is_auto:
             fix = "write profile_on, the cells that feed the profiles; or from, a run that has some"
             self._document.problem(("predict",), "predict lacks 'profile_on'", fix)
-        if 0 < predict.profile_repeat < experiment.profiling_repeats:
-            fix = f"write {experiment.profiling_repeats} or more, or leave it out"
-            problem = "predict.profile_repeat: profiling cells have as many trials as others"
-            self._document.problem(("predict", "profile_repeat"), problem, fix)
-        if predict.profile_repeat and predict.source:
-            problem = "predict.profile_repeat repeats profiling cells, and from takes another run's"
-            fix = "leave one of them out"
-            self._document.problem(("predict", "profile_repeat"), problem, fix, key=True)
+        self._profile_repeat(experiment)
         if len(predict.hardware) not in ((0, 2) if predict.source else (0,)):
             fix = "write hardware: [A, B], the machine of the run that from names, and this one"
             problem = "predict.hardware is two files, and needs from"
@@ -617,6 +610,18 @@ class _Checks:
         self._profile_on(predict, texts_by_axis, narrowed=narrowed)
         if not any(key_path[:2] == _PROFILE_ON for key_path in self._document.reported):
             self._use_of_cells(experiment, cells, texts_by_axis)
+
+    def _profile_repeat(self, experiment: Experiment) -> None:
+        """Note that profiling cells would have fewer trials than others, or are another run's."""
+        predict = experiment.predict
+        key_path = ("predict", "profile_repeat")
+        if 0 < predict.profile_repeat < experiment.profiling_repeats:
+            fix = f"write {experiment.profiling_repeats} or more, or leave it out"
+            problem = "predict.profile_repeat: profiling cells have as many trials as others"
+            self._document.problem(key_path, problem, fix)
+        if predict.profile_repeat and predict.source:
+            problem = "predict.profile_repeat repeats profiling cells, and from takes another run's"
+            self._document.problem(key_path, problem, "leave one of them out", key=True)
 
     def _profile_on(self, predict: Predict, texts_by_axis: _TextsByAxis, *, narrowed: bool) -> None:
         """Note axes and values in `profile_on` that the grid does not have."""

@@ -14,8 +14,9 @@ import re
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.base.errors import SpecError
 from harness.base.records.trial import (
@@ -142,15 +143,12 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     groups = {cluster: groups[cluster] for cluster in shuffled(groups, 0)}
     trials: list[Trial] = []
     for stage_clusters, stage_cells in _stages(experiment.predict, groups, profiling):
-        for cluster, repetition, of_profile, of_score in _turns(experiment, stage_clusters):
-            chosen = groups[cluster].keys() & stage_cells
-            if not of_score:
-                chosen &= profiling
-            if not of_profile:
-                chosen -= profiling
+        for turn in _turns(experiment, stage_clusters):
+            cells_there = groups[turn.cluster]
+            chosen = turn.chosen(cells_there.keys() & stage_cells, profiling)
             trials += [
-                Trial.of(groups[cluster][cell], repetition, versions, profiling=cell in profiling)
-                for cell in shuffled(chosen, repetition)
+                Trial.of(cells_there[cell], turn.repetition, versions, profiling=cell in profiling)
+                for cell in shuffled(chosen, turn.repetition)
             ]
     if experiment.sentinels and experiment.predict.is_blind:
         feeding = [cell for cell in cells if cell.id in profiling]
@@ -158,14 +156,26 @@ def order(experiment: Experiment, cells: Sequence[Cell], versions: Versions) -> 
     return tuple(trials)
 
 
-def _turns(
-    experiment: Experiment, clusters: Sequence[str]
-) -> Iterator[tuple[str, int, bool, bool]]:
-    """
-    Yield each cluster with each of its repetitions, round by round.
+class _Turn(NamedTuple):
+    """A *repetition* on a *cluster*: of its profiling cells, of the others, or of both."""
 
-    With it, whether it is one of the profiling cells, and one of the others.
-    """
+    cluster: str
+    repetition: int
+    is_of_profiling: bool
+    is_of_scored: bool
+
+    def chosen(self, cells: AbstractSet[str], profiling: AbstractSet[str]) -> set[str]:
+        """Those of *cells* that have this repetition, where *profiling* are the profiling ones."""
+        chosen = set[str]()
+        if self.is_of_profiling:
+            chosen |= cells & profiling
+        if self.is_of_scored:
+            chosen |= cells - profiling
+        return chosen
+
+
+def _turns(experiment: Experiment, clusters: Sequence[str]) -> Iterator[_Turn]:
+    """Yield each cluster with each of its repetitions, round by round."""
     rounds = zip(
         rounds_of(experiment.profiling_repeats, experiment.starts),
         rounds_of(experiment.first_repeats, experiment.starts),
@@ -173,7 +183,7 @@ def _turns(
     )
     for (of_profile, of_score), cluster in itertools.product(rounds, clusters):
         for repetition in sorted({*of_profile, *of_score}):
-            yield cluster, repetition, repetition in of_profile, repetition in of_score
+            yield _Turn(cluster, repetition, repetition in of_profile, repetition in of_score)
 
 
 def rounds_of(repeats: int, starts: int) -> list[range]:

@@ -23,7 +23,7 @@ from harness.base.documents.wording import (
 )
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import Answer, Asked
-from harness.base.records.score import Comparison, Ranking, ScoreBook, Summary, Tally
+from harness.base.records.score import Comparison, Ranking, Score, ScoreBook, Summary, Tally
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -195,16 +195,6 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     repeats = sorted({score.trials for score in by_cell.values()})
     fewest = f"{repeats[0]} to " if len(repeats) > 1 else ""
     profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
-    floors = [score.floor for score in by_cell.values() if score.floor is not None]
-    noise = "Noise is not known: no cell was measured more than once."
-    if floors:
-        what = "the standard deviation of the mean of a cell's repeats, median over the cells"
-        if repeats == [1]:
-            what = "the standard deviation of a cell's time, by the repeats of the profiling cells"
-        noise = (
-            f"Noise {floor_percent(median(floors))}: {what}."
-            " A smaller error cannot be distinguished from none."
-        )
     learnt_from = count(len(profiled), "other cell")
     if source := results.experiment.predict.source:
         learnt_from = f"other cells, of the run {source}"
@@ -214,9 +204,21 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
         *tally_sentences(results, ranking),
         f"The models learnt from {learnt_from}, the profiling cells.",
         *speed_sentences(results),
-        noise,
+        noise_sentence(by_cell.values()),
         *floor_sentences(results.score_book),
     ]
+
+
+def noise_sentence(scores: Collection[Score]) -> str:
+    """How large the noise of the cells of *scores* is, and what shows it."""
+    floors = [score.floor for score in scores if score.floor is not None]
+    if not floors:
+        return "Noise is not known: no cell was measured more than once."
+    what = "the standard deviation of the mean of a cell's repeats, median over the cells"
+    if all(score.trials == 1 for score in scores):
+        what = "the standard deviation of a cell's time, by the repeats of the profiling cells"
+    noise = floor_percent(median(floors))
+    return f"Noise {noise}: {what}. A smaller error cannot be distinguished from none."
 
 
 def speed_sentences(results: ReportData) -> Iterator[str]:

@@ -206,6 +206,20 @@ def decision_document(found: Decision) -> dict[str, Any]:
     }
 
 
+def is_undecided(experiment: Experiment, found: Decision) -> bool:
+    """Whether *experiment* asks which model is nearer, and *found* is that none would be told."""
+    question = experiment.question
+    if question.anyway or not question.is_about_pairs:
+        return False
+    return not found.tells_perfection
+
+
+def undecided_text(found: Decision) -> str:
+    """Say how seldom a perfect model would be told in a run as noisy as an earlier one."""
+    cases = f"{100 * found.perfect:.0f} of 100 cases"
+    return f"as noisy as {found.spread.origin} even a perfect model would be told in {cases}"
+
+
 def require_decisive(experiment: Experiment, found: Decision | None, source: str) -> None:
     """
     `SpecError` where even a perfect model would not be told to be nearer, which is asked.
@@ -213,9 +227,7 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     One earlier run that was noisy refuses nothing that the published grids would decide.
     """
     question = experiment.question
-    if found is None:
-        return
-    if not question.is_about_pairs or question.anyway or found.tells_perfection:
+    if found is None or not is_undecided(experiment, found):
         return
     if decide(found.design, TYPICAL, question).tells_perfection:
         return

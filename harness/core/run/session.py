@@ -38,11 +38,13 @@ from harness.core.run.decides import (
     coverage,
     decision_document,
     decision_of,
+    is_undecided,
     profiling_document,
     require_asked,
     require_choices,
     require_decisive,
     require_enough_to_draw,
+    undecided_text,
 )
 from harness.core.run.drawn import planned_trials
 from harness.core.run.estimate import Estimator, Remaining
@@ -203,14 +205,8 @@ class Session:
         """`SpecError` where the question is about no cell, or where nothing can be decided."""
         require_asked(self.experiment, [*self.file.cells.values()], self.source)
         require_decisive(self.experiment, found, self.source)
-        question = self.experiment.question
-        if found is None or found.tells_perfection or not question.is_about_pairs:
-            return
-        if not question.anyway:
-            self.console.say(
-                f"warning: as noisy as {found.spread.origin} even a perfect model would be told in"
-                f" {100 * found.perfect:.0f} of 100 cases"
-            )
+        if found is not None and is_undecided(self.experiment, found):
+            self.console.say(f"warning: {undecided_text(found)}")
 
     def _plan(self) -> dict[str, Any]:
         """All trials with what the newest run of the experiment has of them."""
