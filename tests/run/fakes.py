@@ -281,8 +281,10 @@ class FakeCluster:
 
     def client(self, main_class, args, *, log, jars=()):
         self.arguments.append(tuple(args))
-        program, *rest = args
-        source, target = [a for a in rest if not a.startswith("-D")]
+        is_ours = main_class.endswith("Generate")  # its arguments: content, rows, files, seed
+        program, *rest = ["teragen", *args] if is_ours else args
+        arguments = [a for a in rest if not a.startswith("-D")]
+        source, target = (arguments[1], arguments[-1]) if is_ours else arguments
         number, fault = self.clusters.next_job(program)
         given = [a[2:].split("=", 1) for a in rest if a.startswith("-D")]
         ran = [self._leave_history(number + 100 * n, fault, given) for n in range(fault.jobs)]

@@ -161,7 +161,7 @@ class TestFailure:
 
         assert (outcome.state, outcome.job_ids) == ("failed", [])
         assert len(b.logs) == 1
-        assert b.logs[0].startswith("generate-teragen-")
+        assert b.logs[0].startswith("generate-terarows-")
 
     def test_of_the_output(self, bench):
         """

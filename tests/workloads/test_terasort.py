@@ -4,6 +4,7 @@ Tests for `harness.clusters.workloads.terasort`.
 
 import json
 import re
+import subprocess
 
 import numpy as np
 import pytest
@@ -13,9 +14,13 @@ from hypothesis import strategies as st
 
 from harness.base.errors import JobError, SpecError
 from harness.base.records.trial import WorkloadSpec
+from harness.clusters.hadoop_home.home import SOURCE
 from harness.clusters.workloads import WORKLOADS
+from tests.workloads.generators import printed
 
 MIB = 2**20
+ROWS = "org.apache.hadoop.examples.terasort.TeraRows"
+GEN_SORT = "org.apache.hadoop.examples.terasort.GenSort"
 workload = WORKLOADS["terasort"]
 # Few different bytes, so that keys share long beginnings and are sometimes equal.
 rows = st.lists(
@@ -125,11 +130,36 @@ def test_generates_by_a_job():
     TeraGen gets the rows of the plan and as many maps as the plan has files, whatever the trial's
     configuration says.
     """
-    job = workload.generate(spec(), 1_428_700, "hdfs://m:1/in")
+    job = workload.generate(spec(100_003_000), 14_287_000, "hdfs://m:1/in")
 
     assert job.argv({"mapreduce.job.maps": "2"}) == (
-        "teragen", "-Dmapreduce.job.maps=7", "100003", "hdfs://m:1/in",
+        "teragen", "-Dmapreduce.job.maps=7", "1000030", "hdfs://m:1/in",
     )  # fmt: skip
+
+
+def test_a_small_input_is_written_without_teragen():
+    """
+    By our generator, which spreads the rows evenly; inputs of other programs have other keys.
+    """
+    plan = workload.plan_input(spec(10_000_500), 1_428_700)
+    job = workload.generate(spec(10_000_500), 1_428_700, "hdfs://m:1/in")
+
+    assert job.main_class == "mapreduce.harness.jobs.generate.Generate"
+    assert job.arguments == (ROWS, "100005", "7", "0", "hdfs://m:1/in")
+    assert [file.bytes for file in plan.files] == [1_428_700] * 3 + [1_428_600] * 4
+    assert plan.key.startswith("terarows-")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("first", "count"), [(0, 300), (4_000_000_007, 20)])
+def test_its_rows_are_those_of_hadoop(tmp_path, first, count):
+    """
+    Byte for byte what Hadoop's own generator of rows writes.
+    """
+    target = tmp_path / "rows"
+    command = ["java", "-cp", str(SOURCE / "home" / "path.jar"), GEN_SORT]
+    subprocess.run([*command, f"-b{first}", str(count), str(target)], check=True, timeout=60)
+    assert printed(ROWS, first=first, count=count) == target.read_bytes()
 
 
 def test_submits_one_job():

@@ -166,8 +166,9 @@ class Metric:
     *compute* is given the scores of one model, of one quantity at one speed: at least one.
     *title* heads its column, *description* says in one line what it is and what a good value is.
     *columns* are the speeds at which the table of scores has a column of it, *brief* those at
-    which the first screen has one.  What has none is in the table of further metrics.  An
-    *optional* one has no column where no score of a run determines it.
+    which the first screen has one; where no time is at such a speed, it is at the one there is.
+    What has none is in the table of further metrics.  An *optional* one has no column where no
+    score of a run determines it.
     """
 
     title: str

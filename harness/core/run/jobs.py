@@ -22,19 +22,26 @@ from harness.base.hadoop.secrets import DIGEST, SECRETS
 from harness.base.hadoop.site import render_xml
 from harness.base.records.trace import JobTrace
 from harness.base.records.trial import WorkloadSpec
-from harness.base.units import MIB, format_bytes
+from harness.base.units import format_bytes
 from harness.clusters.base import Cluster
 from harness.clusters.hadoop_home.home import job_jar
 from harness.clusters.host import Running
 from harness.clusters.masters import Hdfs, describe_endings
-from harness.clusters.workloads.base import INPUT_TOLERANCE, InputPlan, JobCommand, Workload
+from harness.clusters.workloads.base import (
+    INPUT_TOLERANCE,
+    SMALL_INPUT_BYTES,
+    InputPlan,
+    JobCommand,
+    Workload,
+)
 from harness.observe.parsing.history import read_history
 
 MOST_BYTES = 2**32  # of a job's history: a task takes some KiB of it
 MAP_OPTIONS = "mapreduce.map.java.opts"
-SMALL_INPUT_BYTES = 64 * MIB
-# A generator's job inside its application master, file by file: containers take longer than that.
-_IN_MASTER = {
+# Without a job, by our generator's client; another one's job runs inside its application master,
+# file by file: containers take longer than that.
+_SMALL = {
+    "generate.here": "true",
     "mapreduce.job.ubertask.enable": "true",
     "mapreduce.job.ubertask.maxmaps": "100",
     "mapreduce.job.ubertask.maxbytes": str(2 * SMALL_INPUT_BYTES),
@@ -265,7 +272,7 @@ class Inputs:
         command = workload.generate(workload_spec, block_bytes, self.partial)
         properties = generator_properties(cluster.site_properties())
         if input_plan.bytes <= SMALL_INPUT_BYTES:
-            properties |= _IN_MASTER
+            properties |= _SMALL
         ended = self.jobs.run(command, properties, self.logs / f"generate-{input_plan.key}.log")
         # Compared with the plan, not with what was asked: some jobs read less than they move.
         entries = hdfs.list(self.partial)

@@ -10,6 +10,7 @@ from harness.scoring.metrics import errors
 
 _BOTH: tuple[Speed, ...] = ("raw", "reference")
 _RAW: tuple[Speed, ...] = ("raw",)
+_REFERENCE: tuple[Speed, ...] = ("reference",)
 _of_line = lines.number_of_line
 _robust = lines.robust_number
 
@@ -33,7 +34,7 @@ METRICS: dict[str, Metric] = {
         "levelled", "share", "lowest", errors.levelled_error,
         "mean relative error once each prediction is divided by 1 + its in-sample miss, one number"
         " for a model and a workload; blind, as that is known before anything is scored", _BOTH,
-        _BOTH, optional=True),
+        _REFERENCE, optional=True),
     "worst_error": Metric(
         "worst", "share", "lowest", partial(errors.summary_of, "relative_error", summarise=max),
         "largest relative error of a cell"),

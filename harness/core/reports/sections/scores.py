@@ -255,13 +255,14 @@ def frame_share(results: ReportData, workload: str) -> float | None:
 
 
 def brief_columns(results: ReportData) -> list[tuple[str, Speed]]:
-    """Metrics of the first screen's table, each with its speed."""
-    return [
-        (name, speed)
-        for name, metric in results.metrics.items()
-        for speed in results.speeds()
-        if speed in metric.brief and has_column(results, name)
-    ]
+    """Metrics of the first screen's table, each with its speed: the one that times have, if any."""
+    speeds = results.speeds()
+    columns = []
+    for name, metric in results.metrics.items():
+        if metric.brief and has_column(results, name):
+            shown = [speed for speed in speeds if speed in metric.brief]
+            columns += [(name, speed) for speed in shown or speeds]
+    return columns
 
 
 def overview_table(results: ReportData) -> Table | None:

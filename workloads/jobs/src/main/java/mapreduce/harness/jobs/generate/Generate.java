@@ -1,11 +1,13 @@
 package mapreduce.harness.jobs.generate;
 
 import java.io.IOException;
+import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.List;
 import mapreduce.harness.jobs.Client;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.conf.Configured;
+import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.io.BytesWritable;
 import org.apache.hadoop.io.NullWritable;
@@ -25,19 +27,15 @@ import org.apache.hadoop.util.ToolRunner;
  * Generate CONTENT RECORDS FILES SEED OUTPUT: writes records 0 to RECORDS - 1 of a {@link Content}.
  *
  * <p>CONTENT is the name of its class. Files are {@code part-m-00000} and so on, in the order of
- * the records, which are spread evenly over them: some of the first hold one more.
+ * the records, which are spread evenly over them: some of the first hold one more. A job writes
+ * them; where {@code generate.here} is true this client does, without one.
  */
 public final class Generate extends Configured implements Tool {
   static final String CONTENT = "generate.content";
   static final String RECORDS = "generate.records";
   static final String FILES = "generate.files";
   static final String SEED = "generate.seed";
-
-  /**
-   * Handed on together: few enough to stay in the cache, enough that the steps between do not
-   * count.
-   */
-  private static final int BATCH = 64 * 1024;
+  private static final String HERE = "generate.here";
 
   public static void main(String[] arguments) throws Exception {
     System.exit(ToolRunner.run(new Generate(), arguments));
@@ -55,6 +53,9 @@ public final class Generate extends Configured implements Tool {
     conf.setInt(FILES, (int) number("FILES", arguments[2], Integer.MAX_VALUE));
     conf.setLong(SEED, Long.parseLong(arguments[3]));
     content(conf); // refuses here what every map would refuse
+    if (conf.getBoolean(HERE, false)) {
+      return writeHere(new Path(arguments[4]), conf);
+    }
     Job job =
         Job.getInstance(
             conf, "generate " + arguments[0].substring(arguments[0].lastIndexOf('.') + 1));
@@ -68,6 +69,22 @@ public final class Generate extends Configured implements Tool {
     job.setOutputValueClass(BytesWritable.class);
     FileOutputFormat.setOutputPath(job, new Path(arguments[4]));
     return Client.run(job);
+  }
+
+  private static int writeHere(Path folder, Configuration conf) throws IOException {
+    FileSystem files = folder.getFileSystem(conf);
+    int parts = conf.getInt(FILES, 1);
+    for (int part = 0; part < parts; part++) {
+      Range range = Range.of(conf.getLong(RECORDS, 0), parts, part);
+      Batches batches = new Batches(range, content(conf));
+      Path file = new Path(folder, String.format("part-m-%05d", part));
+      try (OutputStream out = files.create(file, false)) {
+        for (Buffer batch = batches.next(); batch != null; batch = batches.next()) {
+          out.write(batch.bytes(), 0, batch.size());
+        }
+      }
+    }
+    return 0;
   }
 
   private static long number(String name, String text, long most) {
@@ -148,26 +165,13 @@ public final class Generate extends Configured implements Tool {
   /** Writes the records of its range. */
   public static final class Writer
       extends Mapper<Range, NullWritable, NullWritable, BytesWritable> {
-    private Content content;
-
-    @Override
-    protected void setup(Context context) {
-      content = content(context.getConfiguration());
-    }
-
     @Override
     protected void map(Range range, NullWritable nothing, Context context)
         throws IOException, InterruptedException {
-      Buffer batch = new Buffer(2 * BATCH);
-      content.begin(batch);
-      long end = range.first() + range.count();
-      for (long number = range.first(); number < end; number++) {
-        content.write(number, batch);
-        if (batch.size() >= BATCH || number == end - 1) {
-          // The bytes as they are; setting them would copy.
-          context.write(NullWritable.get(), new BytesWritable(batch.bytes(), batch.size()));
-          batch.clear();
-        }
+      Batches batches = new Batches(range, content(context.getConfiguration()));
+      for (Buffer batch = batches.next(); batch != null; batch = batches.next()) {
+        // The bytes as they are; setting them would copy.
+        context.write(NullWritable.get(), new BytesWritable(batch.bytes(), batch.size()));
       }
     }
   }
