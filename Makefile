@@ -10,7 +10,7 @@ cuda:  ## setup, and the GPU workloads' library for CUDA devices (105 MB of comp
 	@HARNESS_CUDA=1 scripts/setup core
 
 demo:  ## a real cluster, a small grid, predictions, scores, a report
-	@echo "demo: the set-up takes one to five minutes the first time, the 21 trials about 8 on two cores"
+	@echo "demo: the set-up takes one to five minutes the first time, the 21 trials about 9 on two cores"
 	@$(MAKE) --no-print-directory setup
 	.venv/bin/harness all experiments/demo.yaml
 
