@@ -7,7 +7,7 @@ import pytest
 from harness.base.errors import SpecError
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.clusters.workloads import WORKLOADS
-from harness.clusters.workloads.base import JobCommand
+from harness.clusters.workloads.base import JOBS, JobCommand
 from harness.clusters.workloads.terasort import TeraSort
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.run.plan import refuse_cells
@@ -68,8 +68,13 @@ def test_jars_are_those_of_jobs_and_generators(monkeypatch):
     """
     monkeypatch.setitem(WORKLOADS, "maponly", OurOwn())
 
-    assert list(resolve_cell(cell()).required_jars()) == ["ours.jar"]
-    assert list(resolve_cell(cell("terasort")).required_jars()) == []
+    small = cell("terasort")
+    spec = small.workload.model_copy(update={"input_bytes": 600_000_000})
+    large = small.model_copy(update={"workload": spec})
+
+    assert sorted(resolve_cell(cell()).required_jars()) == [JOBS, "ours.jar"]
+    assert list(resolve_cell(small).required_jars()) == [JOBS]
+    assert list(resolve_cell(large).required_jars()) == []
 
 
 @pytest.mark.parametrize(
