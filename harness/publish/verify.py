@@ -25,7 +25,7 @@ import json
 import math
 import sys
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import combinations
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -1039,9 +1039,9 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
 def profiling_trials(run: Tables, done: Set[Any]) -> Set[Any]:
     """Trials by which noise is known: of workloads of which no scored cell was *done* twice."""
     workloads = {key[0]: cell["workload"] for key, cell in run["cells"].items()}
-    cells = [cell for cell, _ in done]
-    repeated = {workloads[cell] for cell in cells if cells.count(cell) > 1}
-    once = {workloads[cell] for cell in cells} - repeated
+    numbers = Counter(cell for cell, _ in done)
+    repeated = {workloads[cell] for cell, number in numbers.items() if number > 1}
+    once = {workloads[cell] for cell in numbers} - repeated
     return {
         key
         for key, trial in run["trials"].items()

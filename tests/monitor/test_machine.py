@@ -265,8 +265,21 @@ class TestDisturbed:
         """
         A moment of steal, or of others, is noise.
         """
-        load = machine_load([*[QUIET] * 38, replace(QUIET, steal=0.4), replace(QUIET, own=0.0)])
+        samples = [*[QUIET] * 38, replace(QUIET, steal=0.4), replace(QUIET, own=0.0)]
+        load = machine_load(
+            [replace(sample, at_s=float(second)) for second, sample in enumerate(samples)]
+        )
 
+        assert find_disturbance({"a": load}) == ""
+
+    def test_a_moment_counts_for_what_it_lasts(self):
+        """
+        The last sample is of a hundredth of a second, in which one tick is a whole processor.
+        """
+        last = replace(QUIET, busy=1.0, own=0.0, at_s=1.01)
+        load = machine_load([replace(QUIET, busy=0.1, own=0.1, at_s=1.0), last])
+
+        assert load.others == pytest.approx(0.01 / 1.01)
         assert find_disturbance({"a": load}) == ""
 
     def test_views_of_one_machine_are_added(self):

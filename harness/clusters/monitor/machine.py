@@ -18,6 +18,7 @@ import threading
 import time
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any, Self
@@ -79,20 +80,31 @@ def machine_load(
     """
     if not samples:
         return None
-    busy = fmean(sample.busy for sample in samples)
-    view_shares = [
-        [sample.own for sample in view if sample.own is not None] for view in (samples, *views)
-    ]
+    busy = mean_share(samples, "busy") or 0.0
+    own_shares = [mean_share(view, "own") for view in (samples, *views)]
     others_share = None
-    if all(view_shares):
-        others_share = max(busy - sum(map(fmean, view_shares)), 0.0)
+    if None not in own_shares:
+        others_share = max(busy - sum(share or 0.0 for share in own_shares), 0.0)
     elapsed_s = max(samples[-1].at_s - samples[0].at_s, SAMPLE_S)
     return MachineLoad(
         busy=busy,
-        steal=fmean(sample.steal for sample in samples),
+        steal=mean_share(samples, "steal") or 0.0,
         others=others_share,
         swap_bytes_per_s=sum(sample.swapped_bytes for sample in samples[1:]) / elapsed_s,
     )
+
+
+def mean_share(samples: Sequence[MachineSample], name: str) -> float | None:
+    """
+    Mean over time of a share in *samples*, where it is known; `None`: it is known in none.
+
+    The last sample is taken when a trial ends, and may be about a hundredth of a second.
+    """
+    ends_s = [sample.at_s for sample in samples]
+    spans_s = [SAMPLE_S, *(max(end_s - start_s, 0.0) for start_s, end_s in pairwise(ends_s))]
+    shares = [getattr(sample, name) for sample in samples]
+    known = [pair for pair in zip(shares, spans_s, strict=False) if pair[0] is not None]
+    return fmean(*zip(*known, strict=True)) if known else None
 
 
 def read_samples(file: Path) -> list[MachineSample]:
