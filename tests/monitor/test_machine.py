@@ -57,14 +57,14 @@ def proc(root, *, cpu="100 0 50 800 20 5 5 20 0 0", running=3, pressure=1_000_00
     return root
 
 
-def processes(root, described):
+def processes(root, described, flags=4194304):
     """
     Put processes into such a folder: id -> parent, ticks, and those of ended children.
     """
     for process_id, (parent, ticks, below) in described.items():
         (root / str(process_id)).mkdir()
         times = f"{ticks - ticks // 2} {ticks // 2} 0 {below}"
-        text = f"{process_id} (a ) name) S {parent} 1 1 0 -1 4194304 98 0 0 0 {times} 20 0 1 0 9\n"
+        text = f"{process_id} (a ) name) S {parent} 1 1 0 -1 {flags} 98 0 0 0 {times} 20 0 1 0 9\n"
         (root / str(process_id) / "stat").write_text(text)
     return root
 
@@ -83,7 +83,7 @@ def test_reads_the_kernels_counters(tmp_path):
     """
     reading = read_counters(proc(tmp_path / "proc"))
 
-    assert reading[1:] == (1000, 800, 20, 20, 3, 1024 * 1024, 1_000_000, 12, {})
+    assert reading[1:] == (1000, 800, 20, 20, 3, 1024 * 1024, 1_000_000, 12, {}, {})
 
 
 def test_reads_a_kernel_without_pressure(tmp_path):
@@ -121,6 +121,7 @@ class TestBetween:
                 "available_bytes": 2**20,
                 "memory_pressure": 0.5,
                 "own": 0.3,
+                "kernel": 0.0,
                 "swapped_bytes": 2 * os.sysconf("SC_PAGE_SIZE"),
             }
         )
@@ -163,9 +164,32 @@ class TestOwnProcesses:
         all_processes = {1: (0, 1000, 5), 50: (1, 7, 0), 51: (50, 20, 9), 52: (51, 3, 1)}
         root = processes(proc(tmp_path / "proc"), all_processes | {60: (1, 500, 0)})
 
-        assert node_sample.own_processes(root, 50) == {
-            entry: all_processes[entry] for entry in (50, 51, 52)
-        }
+        own, kernel_threads = node_sample.read_processes(root, 50)
+        assert own == {entry: all_processes[entry] for entry in (50, 51, 52)}
+        assert kernel_threads == {}
+
+    @pytest.mark.parametrize("tree", [0, 50])
+    def test_threads_of_the_kernel_are_nobodys(self, tmp_path, tree):
+        """
+        Whoever they belong to: they are told by a flag, as a process 2 need not be theirs.
+        """
+        root = processes(proc(tmp_path / "proc"), {50: (1, 7, 0)})
+        processes(root, {2: (0, 40, 0), 71: (2, 30, 0)}, flags=0x00208040)
+
+        own, kernel_threads = node_sample.read_processes(root, tree)
+        assert own == {50: (1, 7, 0)}
+        assert kernel_threads == {2: 40, 71: 30}
+
+    def test_time_of_the_kernels_threads(self, tmp_path):
+        """
+        Those of a second that are there at its end; one that has ended takes none away.
+        """
+        before = read_counters(proc(tmp_path / "proc"))._replace(kernel_threads={2: 40, 9: 500})
+        after = before._replace(total=1200, kernel_threads={2: 60, 71: 30})
+
+        assert between(before, after).kernel == pytest.approx(0.25)
+        load = machine_load([replace(QUIET, own=0.6, kernel=0.28)])
+        assert load.others == pytest.approx(0.02)
 
     def test_are_those_of_our_user_without_a_tree(self, tmp_path):
         """
@@ -173,9 +197,8 @@ class TestOwnProcesses:
         """
         everything = {1: (0, 10, 4), 9: (1, 5, 0)}
 
-        assert node_sample.own_processes(processes(proc(tmp_path / "proc"), everything), 0) == (
-            everything
-        )
+        root = processes(proc(tmp_path / "proc"), everything)
+        assert node_sample.read_processes(root, 0)[0] == everything
 
     @pytest.mark.parametrize(
         ("before", "after", "ticks"),

@@ -130,10 +130,10 @@ def test_generates_by_a_job():
     TeraGen gets the rows of the plan and as many maps as the plan has files, whatever the trial's
     configuration says.
     """
-    job = workload.generate(spec(100_003_000), 14_287_000, "hdfs://m:1/in")
+    job = workload.generate(spec(1_000_030_000), 142_870_000, "hdfs://m:1/in")
 
     assert job.argv({"mapreduce.job.maps": "2"}) == (
-        "teragen", "-Dmapreduce.job.maps=7", "1000030", "hdfs://m:1/in",
+        "teragen", "-Dmapreduce.job.maps=7", "10000300", "hdfs://m:1/in",
     )  # fmt: skip
 
 

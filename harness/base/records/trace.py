@@ -244,8 +244,9 @@ class MachineSample:
 
     `busy`, `steal` and `iowait` are shares of 1; `runnable` counts processes ready to run;
     `memory_pressure` is the share of time in which some task waited for memory, or `None` where
-    the kernel does not report it.  `own` is the share that went to our own processes, `None` where
-    nobody looked.  `swapped_bytes` went to the swap space and came from there.
+    the kernel does not report it.  `own` is the share that went to our own processes, and `kernel`
+    that of the kernel's own threads; `None` where nobody looked.  `swapped_bytes` went to the swap
+    space and came from there.
     """
 
     at_s: float
@@ -256,6 +257,7 @@ class MachineSample:
     available_bytes: int
     memory_pressure: float | None = None
     own: float | None = None
+    kernel: float | None = None
     swapped_bytes: int = 0
 
 

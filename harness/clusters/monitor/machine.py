@@ -33,7 +33,7 @@ from harness.observe.parsing.lines import read_machine
 
 # When a trial is marked as disturbed: means over the trial.  With all cores busy a job gets what
 # others leave: its bias exceeds 2 % from so much on, as `bench/bench_neighbour.py` has measured.
-MOST_OTHERS = 0.03  # share of the cores' time that went to processes that are not ours
+MOST_OTHERS = 0.03  # share of the cores' time of processes that are not ours, nor the kernel's
 MOST_STEAL = 0.05  # share of the cores' time that other virtual machines took
 MOST_SWAP_BPS = MIB  # bytes that went to the swap space and came from there
 # Far above what slewing (500 parts in a million at most) does in minutes; 1 % of a ten-second job.
@@ -84,7 +84,8 @@ def machine_load(
     own_shares = [mean_share(view, "own") for view in (samples, *views)]
     others_share = None
     if None not in own_shares:
-        others_share = max(busy - sum(share or 0.0 for share in own_shares), 0.0)
+        kernel = mean_share(samples, "kernel") or 0.0
+        others_share = max(busy - kernel - sum(share or 0.0 for share in own_shares), 0.0)
     elapsed_s = max(samples[-1].at_s - samples[0].at_s, SAMPLE_S)
     return MachineLoad(
         busy=busy,

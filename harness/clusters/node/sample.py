@@ -32,6 +32,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAMES_LIMIT_S = 5.0
 _STOP_LIMIT_S = 5.0
 _INPUT = 0
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD, among the flags of a process
 _CHUNK = 2**16
 _MOST_LINE = 1024
 _MOST_ERROR = 300
@@ -50,7 +51,8 @@ class Reading(NamedTuple):
     available_bytes: int
     waited_us: Optional[int]  # in which some task waited for memory, since the machine's start
     swapped_pages: int  # in and out, since the machine's start
-    processes: Mapping[int, Tuple[int, int, int]]  # what `own_processes` gives
+    processes: Mapping[int, Tuple[int, int, int]]  # ours, as `read_processes` gives them
+    kernel_threads: Mapping[int, int]  # ticks by id
 
 
 def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
@@ -66,6 +68,7 @@ def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
     # user nice system idle iowait irq softirq steal; the guest times behind are parts of user
     tick_counts = [int(word) for word in stat[: stat.index(b"\n")].split()[1:9]]
     tick_counts += [0] * (8 - len(tick_counts))
+    processes, kernel_threads = read_processes(root, tree)
     return Reading(
         at_s=at_s,
         total=sum(tick_counts),
@@ -76,28 +79,34 @@ def read_counters(root: Path = Path("/proc"), tree: int = 0) -> Reading:
         available_bytes=1024 * (_number(rb"MemAvailable: +(\d+) kB", memory) or 0),
         waited_us=_number(rb"some .*total=(\d+)", pressure),
         swapped_pages=sum(map(int, re.findall(rb"^pswp(?:in|out) (\d+)", paging, re.MULTILINE))),
-        processes=own_processes(root, tree),
+        processes=processes,
+        kernel_threads=kernel_threads,
     )
 
 
-def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
+def read_processes(root: Path, tree: int) -> Tuple[Dict[int, Tuple[int, int, int]], Dict[int, int]]:
     """
-    Our processes by their ids: the parent's id, ticks of CPU time, those of its ended children.
+    Our processes and the kernel's threads, by their ids.
 
-    Ours are *tree* and all below it, or all of our user's where it is 0.
+    Of each of ours: the parent's id, ticks of CPU time, those of its ended children.  Ours are
+    *tree* and all below it, or all of our user's where it is 0.  Of each thread its ticks: they
+    work for whoever reads, writes and sends, and for the machine itself.
     """
-    processes = {}
+    processes: Dict[int, Tuple[int, int, int]] = {}
+    kernel_threads: Dict[int, int] = {}
     user = os.geteuid()
     for entry in filter(str.isdigit, os.listdir(str(root))):
         with suppress(OSError):  # it has ended
             folder = f"{root}/{entry}"
-            if tree or os.stat(folder).st_uid == user:
-                with open(f"{folder}/stat", "rb") as stat_file:
-                    words = stat_file.read().rpartition(b")")[2].split()
-                ticks = [int(word) for word in words[11:15]]
+            with open(f"{folder}/stat", "rb") as stat_file:
+                words = stat_file.read().rpartition(b")")[2].split()
+            ticks = [int(word) for word in words[11:15]]
+            if int(words[6]) & _KERNEL_THREAD:
+                kernel_threads[int(entry)] = sum(ticks[:2])
+            elif tree or os.stat(folder).st_uid == user:
                 processes[int(entry)] = int(words[1]), sum(ticks[:2]), sum(ticks[2:])
     if not tree:
-        return processes
+        return processes, kernel_threads
 
     def is_below(process_id: int) -> bool:
         """Whether a process is *tree*, or descends from it."""
@@ -105,7 +114,8 @@ def own_processes(root: Path, tree: int) -> Dict[int, Tuple[int, int, int]]:
             process_id = processes[process_id][0]
         return process_id == tree
 
-    return {entry: process for entry, process in processes.items() if is_below(entry)}
+    own = {entry: process for entry, process in processes.items() if is_below(entry)}
+    return own, kernel_threads
 
 
 def own_ticks(before: Reading, after: Reading) -> int:
@@ -130,6 +140,14 @@ def own_ticks(before: Reading, after: Reading) -> int:
     return total
 
 
+def kernel_ticks(before: Reading, after: Reading) -> int:
+    """Ticks of the kernel's threads between two readings, but for those that have ended since."""
+    return sum(
+        max(0, ticks - before.kernel_threads.get(thread, 0))
+        for thread, ticks in after.kernel_threads.items()
+    )
+
+
 def _number(pattern: bytes, text: bytes) -> Optional[int]:
     """The number that *pattern* selects in *text*."""
     match = re.search(pattern, text)
@@ -147,6 +165,8 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         for name in ("idle", "iowait", "steal")
     )
     busy = max(1.0 - idle - iowait - steal, 0.0)
+    # A parent may get a child's time a moment late, and with it what was counted before.
+    own = min(own_ticks(before, after) / total_ticks, busy)
     pressure = None
     if before.waited_us is not None and after.waited_us is not None:
         elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
@@ -159,8 +179,8 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         "runnable": after.runnable,
         "available_bytes": after.available_bytes,
         "memory_pressure": pressure,
-        # A parent may get a child's time a moment late, and with it what was counted before.
-        "own": min(own_ticks(before, after) / total_ticks, busy),
+        "own": own,
+        "kernel": min(kernel_ticks(before, after) / total_ticks, busy - own),
         "swapped_bytes": max(after.swapped_pages - before.swapped_pages, 0) * _PAGE,
     }
 

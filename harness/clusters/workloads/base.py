@@ -24,7 +24,7 @@ from harness.base.units import MIB
 INPUT_TOLERANCE = 0.01  # an input may differ from the size that was asked for by so much of it
 MOST_FILES = 100_000  # of one input: a NameNode on one machine holds them, and a plan lists them
 
-SMALL_INPUT_BYTES = 64 * MIB  # which a client writes sooner than a job starts
+SMALL_INPUT_BYTES = 256 * MIB  # which a client writes sooner than a job starts
 
 SIZES = ("tiny", "small", "large", "huge", "gigantic", "bigdata")
 EXAMPLES = "org.apache.hadoop.examples.ExampleDriver"

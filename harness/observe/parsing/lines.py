@@ -37,8 +37,8 @@ MOST_SAMPLES = 5_000_000
 
 _MACHINE_FIELDS = frozenset(field.name for field in fields(MachineSample))
 _WHOLE_FIELDS = ("runnable", "available_bytes", "swapped_bytes")
-_UNKNOWN_FIELDS = ("memory_pressure", "own")  # which not every machine can tell
-_LATER_FIELDS = {"own", "swapped_bytes"}  # samples of older runs are without them
+_UNKNOWN_FIELDS = ("memory_pressure", "own", "kernel")  # which not every machine can tell
+_LATER_FIELDS = {"own", "kernel", "swapped_bytes"}  # samples of older runs are without them
 _SPEED_LINE = re.compile(rb"\s*(\d{1,16})\s+(\d{1,6})\s+(\d{1,16})\s+(\d{1,16})\s*")
 _LAYOUT = re.compile(
     r"(?P<stamp>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}) [A-Z]{4,5} +\[(?P<thread>[^\]]*)\]"
