@@ -80,7 +80,7 @@ class TestGraphSize:
     @given(st.integers(0, 100), st.integers(20_000, 10**9), st.integers(MIB, 2**28))
     def test_comes_near_in_few_files(self, seed, size, block):
         """
-        At most 0.5 % and a line's end below the size asked, and a tenth more files than blocks at most.
+        At most 0.5 % and a line's end below the size asked, and a tenth more files than blocks.
         """
         files = -(-size // block)
         made = law.graph_size(seed, size, block, files)
