@@ -14,12 +14,13 @@ from harness.core.evaluate.predict import in_sample_miss
 from harness.core.store.packed import ARCHIVE, opened
 
 ROOT = Path(__file__).parents[2]
-BUNDLES = ["half-cores", "papers", "quick", "slow-disks", "slow-worker", "tuning"]
+BUNDLES = ["half-cores", "papers", "prophet", "quick", "slow-disks", "slow-worker", "tuning"]
 # The papers' grids have 138 trials, and moved profiles have draws.  The grid of tuning has 96 cells
 # of eight models.
 MOST_BYTES = {
     "half-cores": 1_400_000,
     "papers": 2_300_000,
+    "prophet": 16_000_000,  # with the traces of its 122 trials
     "quick": 4_000_000,  # with the traces of its jobs
     "slow-disks": 1_400_000,
     "slow-worker": 1_400_000,
@@ -54,7 +55,7 @@ def misses_are_known(monkeypatch):
 
 
 # What takes a minute each to be made again, and is of a kind with another one.
-SLOW = ("slow-disks", "slow-worker", "tuning")
+SLOW = ("prophet", "slow-disks", "slow-worker", "tuning")
 IN_RINGS = [pytest.param(name, marks=[pytest.mark.long] * (name in SLOW)) for name in BUNDLES]
 
 
