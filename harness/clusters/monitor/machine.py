@@ -84,8 +84,8 @@ def machine_load(
     own_shares = [mean_share(view, "own") for view in (samples, *views)]
     others_share = None
     if None not in own_shares:
-        kernel = mean_share(samples, "kernel") or 0.0
-        others_share = max(busy - kernel - sum(share or 0.0 for share in own_shares), 0.0)
+        kernel_share = mean_share(samples, "kernel") or 0.0
+        others_share = max(busy - kernel_share - sum(share or 0.0 for share in own_shares), 0.0)
     elapsed_s = max(samples[-1].at_s - samples[0].at_s, SAMPLE_S)
     return MachineLoad(
         busy=busy,

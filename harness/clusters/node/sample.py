@@ -96,17 +96,28 @@ def read_processes(root: Path, tree: int) -> Tuple[Dict[int, Tuple[int, int, int
     kernel_threads: Dict[int, int] = {}
     user = os.geteuid()
     for entry in filter(str.isdigit, os.listdir(str(root))):
+        folder = f"{root}/{entry}"
         with suppress(OSError):  # it has ended
-            folder = f"{root}/{entry}"
-            with open(f"{folder}/stat", "rb") as stat_file:
-                words = stat_file.read().rpartition(b")")[2].split()
-            ticks = [int(word) for word in words[11:15]]
-            if int(words[6]) & _KERNEL_THREAD:
-                kernel_threads[int(entry)] = sum(ticks[:2])
+            flags, *process = read_process(folder)
+            if flags & _KERNEL_THREAD:
+                kernel_threads[int(entry)] = process[1]
             elif tree or os.stat(folder).st_uid == user:
-                processes[int(entry)] = int(words[1]), sum(ticks[:2]), sum(ticks[2:])
-    if not tree:
-        return processes, kernel_threads
+                processes[int(entry)] = process[0], process[1], process[2]
+    return below(processes, tree) if tree else processes, kernel_threads
+
+
+def read_process(folder: str) -> Tuple[int, int, int, int]:
+    """Flags of a process, its parent's id, ticks of CPU time, and those of its ended children."""
+    with open(f"{folder}/stat", "rb") as stat_file:
+        words = stat_file.read().rpartition(b")")[2].split()
+    ticks = [int(word) for word in words[11:15]]
+    return int(words[6]), int(words[1]), sum(ticks[:2]), sum(ticks[2:])
+
+
+def below(
+    processes: Mapping[int, Tuple[int, int, int]], tree: int
+) -> Dict[int, Tuple[int, int, int]]:
+    """Those of *processes* that are *tree*, or descend from it."""
 
     def is_below(process_id: int) -> bool:
         """Whether a process is *tree*, or descends from it."""
@@ -114,8 +125,7 @@ def read_processes(root: Path, tree: int) -> Tuple[Dict[int, Tuple[int, int, int
             process_id = processes[process_id][0]
         return process_id == tree
 
-    own = {entry: process for entry, process in processes.items() if is_below(entry)}
-    return own, kernel_threads
+    return {entry: process for entry, process in processes.items() if is_below(entry)}
 
 
 def own_ticks(before: Reading, after: Reading) -> int:
@@ -166,7 +176,7 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
     )
     busy = max(1.0 - idle - iowait - steal, 0.0)
     # A parent may get a child's time a moment late, and with it what was counted before.
-    own = min(own_ticks(before, after) / total_ticks, busy)
+    own_share = min(own_ticks(before, after) / total_ticks, busy)
     pressure = None
     if before.waited_us is not None and after.waited_us is not None:
         elapsed_us = max(1e6 * (after.at_s - before.at_s), 1.0)
@@ -179,8 +189,8 @@ def between(before: Reading, after: Reading) -> Optional[Dict[str, Any]]:
         "runnable": after.runnable,
         "available_bytes": after.available_bytes,
         "memory_pressure": pressure,
-        "own": own,
-        "kernel": min(kernel_ticks(before, after) / total_ticks, busy - own),
+        "own": own_share,
+        "kernel": min(kernel_ticks(before, after) / total_ticks, busy - own_share),
         "swapped_bytes": max(after.swapped_pages - before.swapped_pages, 0) * _PAGE,
     }
 
