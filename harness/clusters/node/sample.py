@@ -32,6 +32,7 @@ _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _NAMES_LIMIT_S = 5.0
 _STOP_LIMIT_S = 5.0
 _INPUT = 0
+_ROOT = 0  # whose the kernel's threads are
 _KERNEL_THREAD = 0x00200000  # PF_KTHREAD, among the flags of a process
 _CHUNK = 2**16
 _MOST_LINE = 1024
@@ -98,10 +99,13 @@ def read_processes(root: Path, tree: int) -> Tuple[Dict[int, Tuple[int, int, int
     for entry in filter(str.isdigit, os.listdir(str(root))):
         folder = f"{root}/{entry}"
         with suppress(OSError):  # it has ended
+            owner = user if tree else os.stat(folder).st_uid
+            if owner not in (user, _ROOT):  # a host may have thousands of others
+                continue
             flags, *process = read_process(folder)
             if flags & _KERNEL_THREAD:
                 kernel_threads[int(entry)] = process[1]
-            elif tree or os.stat(folder).st_uid == user:
+            elif owner == user:
                 processes[int(entry)] = process[0], process[1], process[2]
     return below(processes, tree) if tree else processes, kernel_threads
 
