@@ -17,6 +17,7 @@ It prints Markdown tables:
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import Path
 from statistics import fmean
 
@@ -42,7 +43,7 @@ from bench_verdicts import published
 from harness.base.errors import HarnessError
 from harness.base.records.question import Question
 from harness.base.stats.flips import flip_tests
-from harness.base.stats.resampling import FEWEST_REFITS
+from harness.base.stats.resampling import FEWEST_CELLS, FEWEST_REFITS, mean_interval
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.cover import covered_by
 from harness.core.experiment.grid import is_profiling
@@ -248,12 +249,12 @@ def show_coverage():
         }
         covered = [*covered_by(evaluation.resolved.values(), profiling)]
         beyond = {cell for each in covered for cell in each.lacking}
-        held = {True: [], False: []}
+        held = {True: defaultdict(list), False: defaultdict(list)}
         for score in run.read_stored_scores().scores:
             is_of_jobs = (score.quantity, score.speed) == ("job_s", "reference")
             if is_of_jobs and score.covered_80 is not None:
                 is_beyond = score.cell in beyond or score.range == "outside"
-                held[is_beyond].append(score.covered_80)
+                held[is_beyond][score.cell].append(score.covered_80)
         texts = [share_of(held[is_beyond]) for is_beyond in (False, True)]
         print(f"| {name} | {' | '.join(texts)} |", flush=True)
     print()
@@ -261,11 +262,17 @@ def show_coverage():
 
 def share_of(held):
     """
-    How many of these are true, in words.
+    How many are true, in words, of the lists in *held*: one of each cell, whose models err together.
     """
     if not held:
         return "none has one"
-    return f"{100 * fmean(held):.0f} % of {len(held)}"
+    shares = [fmean(of_cell) for of_cell in held.values()]
+    number = sum(len(of_cell) for of_cell in held.values())
+    text = f"{100 * fmean(shares):.0f} % of {number} in {len(shares)} cells"
+    if len(shares) < FEWEST_CELLS:
+        return text
+    low, high = mean_interval(shares)
+    return f"{text} (95 %: {100 * low:.0f} to {100 * min(high, 1.0):.0f})"
 
 
 # Profiling cells

@@ -8,7 +8,7 @@ import pytest
 
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import BEST, Answer, Question
-from harness.base.records.score import ScoreBook, Tally
+from harness.base.records.score import MetricValue, ScoreBook, Tally
 from harness.base.records.trial import Limit, LimitedCluster, MachineLoad
 from harness.core.reports.answer import facts, headline, not_applicable
 
@@ -152,7 +152,45 @@ class TestFacts:
         )
         assert "8 other cells" in rests_on[1]
         assert rests_on[2].startswith("Noise 4 %")
-        assert rests_on[3].startswith("Blind: ")
+        assert rests_on[3].startswith("Errors and the length of a job")
+        assert rests_on[4].startswith("Blind: ")
+
+    @pytest.mark.parametrize(
+        "power, text",
+        [((1.0, 0.9, 1.1), "whatif-mr2 0 % (-7 % to +7 %)"), ((2.0, 1.8, 2.2), "+100 % (+74 %")],
+    )
+    def test_whether_errors_grow_with_the_job(self, whole, power, text):
+        """
+        In a doubling of the time: of measured times that grow with the square of it, by 100 %.
+        """
+        value, low, high = power
+        exponent = MetricValue(value=value, low=low, high=high)
+        book = whole.score_book
+        changed = tuple(
+            each.model_copy(update={"metrics": {**each.metrics, "calibration_exponent": exponent}})
+            for each in book.summaries
+        )
+        book = book.model_copy(update={"summaries": changed})
+
+        (sentence,) = (
+            line
+            for line in facts(dataclasses.replace(whole, score_book=book)).rests_on
+            if line.startswith("Errors and the length of a job")
+        )
+
+        assert text in sentence
+
+    def test_growth_is_not_said_without_an_interval(self, whole):
+        """
+        Too few cells have no exponent, or one without ends.
+        """
+        book = whole.score_book
+        changed = tuple(each.model_copy(update={"metrics": {}}) for each in book.summaries)
+        book = book.model_copy(update={"summaries": changed})
+
+        lines = facts(dataclasses.replace(whole, score_book=book)).rests_on
+
+        assert not any("length of a job" in line for line in lines)
 
     def test_not_blind_has_its_reason(self, whole):
         """

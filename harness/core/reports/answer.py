@@ -206,6 +206,7 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
         *speed_sentences(results),
         noise_sentence(by_cell.values()),
         *floor_sentences(results.score_book),
+        *growth_sentences(results, ranking),
     ]
 
 
@@ -254,6 +255,32 @@ def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
         for number, models in sorted(models_by_share.items())
     ]
     yield f"{sentence}. It would be told to be nearer {', '.join(shares)} of 100 cases."
+
+
+def growth_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
+    """
+    Whether errors grow with the job: of the models that the question names, else of the first.
+
+    The exponent of measured over predicted times is written as what a doubling does: of an exponent
+    of 1.03 the measured time grows by 2 % more than the predicted one.
+    """
+    models = results.asked.models or ranking.models[:1]
+    texts = []
+    for model in models:
+        summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
+        exponent = summary.metrics.get("calibration_exponent") if summary else None
+        if exponent is None or exponent.low is None or exponent.high is None:
+            continue
+        growth, low, high = (
+            2.0 ** (power - 1) - 1 for power in (exponent.value, exponent.low, exponent.high)
+        )
+        middle, *ends = (percent(value, high - low, signed=True) for value in (growth, low, high))
+        texts.append(f"{model} {middle} ({' to '.join(ends)})")
+    if texts:
+        yield (
+            "Errors and the length of a job: where the predicted time doubles, the measured one"
+            f" grows by so much more (95 %): {', '.join(texts)}. 0 % is an error that does not grow."
+        )
 
 
 def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
