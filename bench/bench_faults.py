@@ -262,7 +262,7 @@ def show_coverage():
 
 def share_of(held):
     """
-    How many are true, in words, of the lists in *held*: one of each cell, whose models err together.
+    How many are true, in words, of the lists in *held*: one of each cell, as models err together.
     """
     if not held:
         return "none has one"

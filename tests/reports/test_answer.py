@@ -156,7 +156,7 @@ class TestFacts:
         assert rests_on[4].startswith("Blind: ")
 
     @pytest.mark.parametrize(
-        "power, text",
+        ("power", "text"),
         [((1.0, 0.9, 1.1), "whatif-mr2 0 % (-7 % to +7 %)"), ((2.0, 1.8, 2.2), "+100 % (+74 %")],
     )
     def test_whether_errors_grow_with_the_job(self, whole, power, text):

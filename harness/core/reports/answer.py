@@ -279,7 +279,7 @@ def growth_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
     if texts:
         yield (
             "Errors and the length of a job: where the predicted time doubles, the measured one"
-            f" grows by so much more (95 %): {', '.join(texts)}. 0 % is an error that does not grow."
+            f" grows by so much more (95 %): {', '.join(texts)}. At 0 % errors do not grow."
         )
 
 
