@@ -198,7 +198,7 @@ class TestTerminal:
             ["whatif-mr2", "nearest"], ["whatif", "farther"],
         ]  # fmt: skip
         assert lines[4].startswith("whatif-mr2 is nearest")
-        assert [line.split(":")[0].strip() for line in lines[11:13]] == failed
+        assert [line.split(":")[0].strip() for line in lines[12:14]] == failed
         assert len(lines) < 40
 
     def test_an_analysis_is_marked(self, whole, document):
