@@ -105,6 +105,12 @@ def find(name: str) -> Model | None:
     return MODELS.get(present_name(name))
 
 
+def reads_settings(name: str) -> bool:
+    """Whether the model of that *name* knows of settings: one fitted to whole jobs does not."""
+    registered = find(name)
+    return registered is None or registered.required != {"jobs"}
+
+
 def has_equations(model: Model) -> bool:
     """
     Whether *model* is one of the harness that has equations, and learns no whole times.

@@ -485,10 +485,12 @@ def changed_inputs(before: Night, after: Night) -> list[str]:
 
 def is_shared_step(steps: Any) -> bool:
     """Whether most columns of a factor moved as their mean did, by the *steps* of its columns."""
-    if len(steps) < 2:
+    known = steps.dropna()
+    if len(known) < 2:
         return True
-    mean = steps.mean()
-    return bool(steps.median() * np.sign(mean) > abs(mean) / 2)
+    mean = known.mean()
+    has_followed_mean = known * np.sign(mean) > abs(mean) / 2
+    return bool(has_followed_mean.mean() > 0.5)
 
 
 def judged(entries: Sequence[Entry]) -> tuple[list[Alarm], list[str]]:

@@ -75,12 +75,14 @@ def measure_night(
 
     *transfer* takes profiles to another machine, where the file asks for that.
 
-    `MachineError`: another harness does so; `SpecError`: its cells are drawn, each night others.
+    `MachineError`: another harness does so; `SpecError`: its cells depend on the night's seed.
     """
     session = Session(text, source, results_dir, overrides, console)
-    if session.experiment.is_drawn:
-        what = "nights repeat the same cells, and design: drawn draws others each night"
-        raise SpecError(what, where=source, fix="take the whole grid: design: full")
+    design = session.experiment.design.kind
+    if design != "full":
+        what = f"nights repeat the same cells, and design: {design} takes others with each seed"
+        fix = "take the whole grid of fewer values: design: full"
+        raise SpecError(what, where=source, fix=fix)
     seed = session.experiment.seed
     on_alarm = session.experiment.nightly.on_alarm
     history = History(results_dir / session.experiment.name / FOLDER)

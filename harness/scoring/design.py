@@ -257,7 +257,8 @@ def decision_sentence(found: Decision) -> str:
     is_alone = design.pairs == 1 and found.gap == found.gap_alone
     clauses = []
     if design.units < FEWEST_UNITS:
-        clauses.append(f"{over} tell no two models apart: it takes {FEWEST_UNITS}")
+        tell = "tells" if design.units == 1 else "tell"
+        clauses.append(f"{over} {tell} no two models apart: it takes {FEWEST_UNITS}")
     elif found.gap is None:
         clauses.append(f"{over} tell none of {family}")
     else:

@@ -28,7 +28,7 @@ from harness.core.evaluate.predict import predict_cell, predict_cells, profiled_
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames, read_experiment
 from harness.core.experiment.grid import axis_values, expand, label, varying
-from harness.models import MODELS, Model, find
+from harness.models import MODELS, Model, find, reads_settings
 from harness.tuning.limits import deciding_limits, decisions, lifted
 
 MANY = 50  # cells from which on a model that can is asked of all at once, without intervals
@@ -274,12 +274,6 @@ def _against_base(change: float | None, judge: Judge) -> str:
         return ""
     text = f", {percent(change, signed=True)} against the base"
     return f"{text}, which may be none" if change and judge.is_within(change) else text
-
-
-def reads_settings(model: str) -> bool:
-    """Whether *model* knows of settings: what is fitted to whole jobs alone does not."""
-    registered = find(model)
-    return registered is None or registered.required != {"jobs"}
 
 
 def _without_limits(row: Mapping[str, Any], base: Mapping[str, Any], judge: Judge) -> str:

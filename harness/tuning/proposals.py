@@ -24,13 +24,12 @@ from harness.core.evaluate.judge import Judge
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.resolved import resolve_cell
 from harness.core.experiment.file import KnownNames
-from harness.models import MODELS
+from harness.models import MODELS, reads_settings
 from harness.tuning.ask import (
     SPLIT_SIZE,
     never_profiled,
     profiled_ends,
     questions,
-    reads_settings,
 )
 from harness.tuning.learned import Learned
 from harness.tuning.limits import deciding_limits, decisions, lifted

@@ -449,3 +449,28 @@ def test_a_first_week_says_what_it_can():
     assert sizes == sorted(sizes, reverse=True)
     assert len(sizes) == 2
     assert first_week(nights(count=8)) == first_week([]) == []
+
+
+@pytest.mark.parametrize("moved", ["a", "b"])
+def test_one_of_two_columns_is_not_most_of_them(moved, tmp_path):
+    """
+    Half of a step is in the mean of both: the one that moved is named, and by how much it did.
+    """
+    random = np.random.default_rng(3)
+    lines = ["time,a,b"]
+    for number in range(30):
+        step = 1.31 if number >= 20 else 1.0
+        levels_of = {"a": 100.0, "b": 50.0}
+        levels_of[moved] *= step
+        row = [
+            f"{level * np.exp(0.024 * random.standard_normal()):.2f}"
+            for level in levels_of.values()
+        ]
+        lines.append(f"2026-01-{number + 1:02d},{','.join(row)}")
+    path = tmp_path / "two.csv"
+    path.write_text("\n".join(lines))
+
+    (table,) = read_csv(path)
+    (alarm,) = Judge(table).judge()
+    assert alarm.series == moved
+    assert alarm.low < 0.31 < alarm.high

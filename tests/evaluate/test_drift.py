@@ -172,20 +172,26 @@ FOUND = Drift(ratio=1.104, low=1.08, high=1.13, sentinels=2, cells=2)
 SAID = (
     "Drift +10 % (+8 % to +13 %): by 2 sentinels, 2 profiling cells measured again among the scored"
     " trials, these ran so much longer than those of the profiles. What is said of models is"
-    " without it, and holds at both ends."
+    " without it, and holds at both of its ends."
 )
-UNKNOWN = "Drift is not known: no sentinel is done, or nothing shows how much they vary."
+LOST = "Drift is not known: no sentinel is done."
+UNKNOWN = "Drift is not known: nothing shows how much they vary."
 
 
 @pytest.mark.parametrize(
-    ("drift", "uses", "said"),
-    [(None, "score", []), (None, "sentinel", [UNKNOWN]), (FOUND, "sentinel", [SAID])],
+    ("drift", "uses", "state", "said"),
+    [
+        (None, "score", "done", []),
+        (None, "sentinel", "done", [UNKNOWN]),
+        (None, "sentinel", "failed", [LOST]),
+        (FOUND, "sentinel", "done", [SAID]),
+    ],
 )
-def test_a_report_says_how_much_of_all_errors_it_is(drift, uses, said):
+def test_a_report_says_how_much_of_all_errors_it_is(drift, uses, state, said):
     """
     And that it is not known, where sentinels were planned.
     """
-    record = SimpleNamespace(trial=SimpleNamespace(use=uses))
+    record = SimpleNamespace(trial=SimpleNamespace(use=uses), state=state)
     results = SimpleNamespace(score_book=SimpleNamespace(drift=drift), trials=[record])
 
     assert [*drifted(results)] == said

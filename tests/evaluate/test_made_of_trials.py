@@ -685,7 +685,7 @@ class TestSteps:
             made.profile()
         assert (caught.value.where, caught.value.fix) == (
             str(run.path),
-            "run the experiment first (harness run), or read the failed trials' reasons",
+            "run the experiment first (harness run); after it, read why its trials failed",
         )
         with pytest.raises(DataError) as caught:
             made.predict()

@@ -511,7 +511,7 @@ def test_a_job_that_outgrows_its_node(environment, results, log, alone):
     (failed,) = trial_records(results)
     assert "which may use 2.12 GiB of memory (cluster.node.memory)" in failed.reason
     # the kernel kills the process with most memory: the task, or a daemon before it
-    assert "exitCode: 137" in failed.reason or "died during the job" in failed.reason
+    assert "exitCode: 137" in failed.reason or "died during the trial" in failed.reason
     assert "which may use 2.12 GiB of memory" in log.read_text()
     assert everything(alone) == []
 

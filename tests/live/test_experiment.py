@@ -163,7 +163,7 @@ def test_a_lost_daemon_fails_its_trial_and_the_run_goes_on(tmp_path, environment
     records = Store(results).latest("smoke").trials().values()
     failed = [r for r in records if r.state != "done"]
     assert len(records) == 3
-    assert [r.reason for r in failed] == ["datanode on worker1 died during the job"]
+    assert [r.reason for r in failed] == ["datanode on worker1 died during the trial"]
     assert clusters(environment) == []
 
 

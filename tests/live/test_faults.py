@@ -190,7 +190,7 @@ def test_a_daemon_that_hangs_fails_its_trial(results, log, environment):
     assert process.wait(timeout=LIMIT_S) == 6, log.read_text()
     (failed,) = [r for r in kept(results) if r.state != "done"]
     assert len(kept(results)) == 2
-    assert failed.reason == "namenode on master has not answered for 15 s during the job"
+    assert failed.reason == "namenode on master has not answered for 15 s during the trial"
     assert 10.0 < failed.finished_s - stopped_s < 23.0  # logs are saved until then
 
 

@@ -152,12 +152,12 @@ class TestFacts:
         )
         assert "8 other cells" in rests_on[1]
         assert rests_on[2].startswith("Noise 4 %")
-        assert rests_on[3].startswith("Errors and the length of a job")
+        assert rests_on[3].startswith("Longer jobs: ")
         assert rests_on[4].startswith("Blind: ")
 
     @pytest.mark.parametrize(
         ("power", "text"),
-        [((1.0, 0.9, 1.1), "whatif-mr2 0 % (-7 % to +7 %)"), ((2.0, 1.8, 2.2), "+100 % (+74 %")],
+        [((1.0, 0.9, 1.1), "whatif-mr2 0 % (-7 % to +7 %)"), ((2.0, 1.9, 2.1), "+100 % (+87 %")],
     )
     def test_whether_errors_grow_with_the_job(self, whole, power, text):
         """
@@ -175,7 +175,7 @@ class TestFacts:
         (sentence,) = (
             line
             for line in facts(dataclasses.replace(whole, score_book=book)).rests_on
-            if line.startswith("Errors and the length of a job")
+            if line.startswith("Longer jobs: ")
         )
 
         assert text in sentence
@@ -190,7 +190,7 @@ class TestFacts:
 
         lines = facts(dataclasses.replace(whole, score_book=book)).rests_on
 
-        assert not any("length of a job" in line for line in lines)
+        assert not any("Longer jobs" in line for line in lines)
 
     def test_not_blind_has_its_reason(self, whole):
         """

@@ -125,3 +125,15 @@ def test_what_is_no_measurement_is_good_for_nothing(whole):
     disturbed = dataclasses.replace(whole, trials=trials)
 
     assert used(disturbed, Question(how_far=BEST), "yes", "whatif", 0.1) == []
+
+
+def test_a_model_of_sizes_alone_is_asked_about_sizes(whole):
+    """
+    One that is fitted to whole jobs knows of no setting.
+    """
+    assert used(whole, Question(how_far=BEST), "yes", "ernest", 0.068) == [
+        (
+            "Asking ernest how long a job takes with another size of its input, within 6.8 %: it"
+            " knows of no setting."
+        )
+    ]

@@ -13,8 +13,7 @@ from harness.core.run.asking import with_models, with_present_names
 from harness.core.run.reproduce import reproduce
 from harness.core.run.session import Session
 from harness.core.store.run import MANIFEST
-from harness.models import EARLIER_NAMES, MODELS, find, require_models
-from harness.tuning.ask import reads_settings
+from harness.models import EARLIER_NAMES, MODELS, find, reads_settings, require_models
 from tests.evaluate.test_flow import scored
 from tests.run.fakes import RecordingConsole
 

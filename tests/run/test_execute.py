@@ -408,7 +408,7 @@ class TestLostCluster:
 
         record = run.trials()[trials[1].id]
         assert states(run, trials) == ["done", "failed", "done"]
-        assert record.reason == "datanode on worker2 died during the job"
+        assert record.reason == "datanode on worker2 died during the trial"
         assert "daemon-datanode-on-worker2.log" in run.raw(trials[1].id).names()
         assert len(clusters.started) == 2
 

@@ -157,7 +157,7 @@ class TestRun:
         monkeypatch.setattr(jobs, "_HEALTH_S", 0.0)
         cluster = ShellCluster("sleep 60", dead=["datanode on worker2"])
 
-        with pytest.raises(ClusterError, match="datanode on worker2 died during the job"):
+        with pytest.raises(ClusterError, match="datanode on worker2 died during the trial"):
             JobRunner(cluster, 60.0).run(COMMAND, {}, log)
         assert cluster.clients[0].returncode is not None
 

@@ -116,3 +116,15 @@ def test_ctrl_c_ends_the_wait_and_leaves_nothing_behind(tmp_path):
         quiet.wait(Machine(0.5))
 
     assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("left_s", [0.5, 1.0])
+def test_less_than_a_look_is_waited_for_once(waiting, left_s):
+    """
+    The look itself is a wait, although nothing was said of one.
+    """
+    quiet, said, now = waiting(left_s)
+    for _ in range(3):
+        quiet.wait(Machine(0.5))
+
+    assert (len(said), now, quiet.left_s) == (1, [1.0], 0.0)

@@ -552,7 +552,7 @@ class TestClients:
         """
         _, error = run_client("Error: x", 1, dead={"datanode on w1": "died"})
         assert "datanode on w1" in error.what
-        assert error.what.endswith(" during the job")
+        assert error.what.endswith(" during the trial")
         assert (error.where, error.fix) == ("cluster", "read the daemon's log, kept with the trial")
 
     def test_that_hang_are_ended_at_their_limit(self, run_client):
@@ -830,17 +830,17 @@ class TestPreflight:
 
     def test_too_little_disk_is_refused(self, monkeypatch, tmp_path):
         """
-        For the input with its replicas.
+        For the input with its replicas, and a block more, as a DataNode asks for.
         """
         monkeypatch.setattr(preflight_module, "clusters_folder", lambda: tmp_path)
         monkeypatch.setattr(
-            preflight_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=64 * MIB)
+            preflight_module.shutil, "disk_usage", lambda _: SimpleNamespace(free=128 * MIB)
         )
         self.preflight(monkeypatch, [self.cell(32 * MIB)]).check_disk()
         with pytest.raises(MachineError) as caught:
             self.preflight(monkeypatch, [self.cell(33 * MIB)]).check_disk()
         assert parts_of(caught) == (
-            "an input of 33 MiB takes 66 MiB with its replicas, and 64 MiB are free",
+            "an input of 33 MiB takes 130 MiB with its replicas and room for a block, and 128 MiB are free",
             str(tmp_path),
             "lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
         )

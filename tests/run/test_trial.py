@@ -344,7 +344,7 @@ class TestLostCluster:
         outcome = bench(terasort=[Fault(kills="datanode on worker2", status=1)]).run()
 
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
-        assert outcome.reason == "datanode on worker2 died during the job"
+        assert outcome.reason == "datanode on worker2 died during the trial"
 
     def test_by_a_daemon_that_died_in_silence(self, bench):
         """
@@ -355,7 +355,7 @@ class TestLostCluster:
         outcome = b.run()
 
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
-        assert outcome.reason == "nodemanager on worker1 died during the job"
+        assert outcome.reason == "nodemanager on worker1 died during the trial"
 
     def test_by_a_daemon_behind_another_failure(self, bench):
         """

@@ -62,7 +62,7 @@ class TestDecide:
         assert (found.gap, found.perfect, found.tells_perfection) == (None, 0.0, False)
         assert found.enough == 8
         assert f"{units} cell" in decision_sentence(found)
-        assert "tell no two models apart: it takes 6" in decision_sentence(found)
+        assert "no two models apart: it takes 6" in decision_sentence(found)
 
     def test_more_cells_tell_smaller_gaps(self):
         """

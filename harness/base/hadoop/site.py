@@ -100,6 +100,8 @@ _ALWAYS = {
     # 400 ms are lost on every closed file otherwise
     "dfs.client.block.write.locateFollowingBlock.initial.delay.ms": "20",
     "dfs.namenode.resource.du.reserved": "10485760",
+    # a DataNode takes no block while less than 1 GiB would stay free otherwise
+    "dfs.datanode.round-robin-volume-choosing-policy.additional-available-space": "10485760",
     "dfs.namenode.fs-limits.min-block-size": str(LEAST_BLOCK_BYTES),
     "dfs.namenode.metrics.logger.period.seconds": "0",
     "dfs.datanode.metrics.logger.period.seconds": "0",

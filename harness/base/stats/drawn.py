@@ -81,3 +81,17 @@ def drawn_weights(chances: Numbers, counts: NDArray[np.int64]) -> Numbers:
     inflated = counts / chances
     weights: Numbers = inflated / inflated.sum()
     return weights
+
+
+def different_cells(candidates: int, draws: int) -> int:
+    """
+    How many of the *candidates* so many *draws* with replacement give, at least on average.
+
+    As many as with equal chances, rounded down; chances that differ give fewer.
+
+    >>> different_cells(47, 6), different_cells(47, 12), different_cells(6, 6)
+    (5, 10, 3)
+    """
+    if not candidates:
+        return 0
+    return int(candidates * (1 - (1 - 1 / candidates) ** draws) + 1e-9)

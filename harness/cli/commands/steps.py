@@ -121,8 +121,9 @@ def to_draw_sentence(document: Mapping[str, Any]) -> str:
     from harness.base.documents.wording import listing
 
     drawn = f"{document['draws']} of {document['candidates']} candidates will be drawn after"
-    drawn += f" profiling, where {listing(document['models'])} disagree"
-    return f"{drawn}; the time is that of the mean candidate."
+    drawn += f" profiling, where {listing(document['models'])} disagree (a cell may be drawn twice:"
+    drawn += f" {document['different']} different ones or so)"
+    return f"{drawn}; the time above counts as many cells of mean length."
 
 
 def shown_profiling(document: Mapping[str, Any]) -> Iterator[str]:

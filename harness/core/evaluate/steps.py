@@ -55,7 +55,10 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
         raise DataError(what, where=str(trials.run.path), fix=fix)
     if not observations:
         what = "no profiling trial has succeeded"
-        fix = "run the experiment first (harness run), or read the failed trials' reasons"
+        fix = "run the experiment first (harness run); after it, read why its trials failed"
+        failed = [record for record in trials.records.values() if record.state != "done"]
+        if failed:
+            what += f": {failed[0].trial.id} {failed[0].state}, {excerpt(failed[0].reason, 200)}"
         raise DataError(what, where=str(trials.run.path), fix=fix)
     profiles = fit_profiles(observations, rate_statistics(trials.run.read_manifest().rates))
     for profile in profiles.values():

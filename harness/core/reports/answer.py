@@ -40,6 +40,7 @@ ASKED: dict[Asked, str] = {
 }
 ANSWERED = {"job_s": "job times", "body_s": "job times without their frame"}
 _MOST_FOREIGN = 0.1  # share of the processors, median over the scored trials
+_MOST_GROWTH_KNOWN = 0.5  # width of an interval, beyond which it says nothing
 _MOST_NAMED = 4  # pairs of models of which it is said what would decide, and failed trials
 # Of 200 draws so many are nearer by chance alone on less than 1 of 100 grids.
 _MOST_BY_CHANCE = 0.10
@@ -194,7 +195,11 @@ def foundations(results: ReportData, ranking: Ranking) -> list[str]:
     by_cell = {score.cell: score for score in results.scores(ranking.quantity, ranking.speed)}
     repeats = sorted({score.trials for score in by_cell.values()})
     fewest = f"{repeats[0]} to " if len(repeats) > 1 else ""
-    profiled = {record.trial.cell.id for record in results.trials if record.trial.profiling}
+    profiled = {
+        record.trial.cell.id
+        for record in results.trials
+        if record.trial.profiling and record.state == "done"
+    }
     learnt_from = count(len(profiled), "other cell")
     if source := results.experiment.predict.source:
         learnt_from = f"other cells, of the run {source}"
@@ -214,7 +219,10 @@ def noise_sentence(scores: Collection[Score]) -> str:
     """How large the noise of the cells of *scores* is, and what shows it."""
     floors = [score.floor for score in scores if score.floor is not None]
     if not floors:
-        return "Noise is not known: no cell was measured more than once."
+        return (
+            "Noise is not known: no scored cell has a repeat, and no profiling cell two before the"
+            " scored ones (profile_repeat: 2 measures them so)."
+        )
     what = "the standard deviation of the mean of a cell's repeats, median over the cells"
     if all(score.trials == 1 for score in scores):
         what = "the standard deviation of a cell's time, by the repeats of the profiling cells"
@@ -261,12 +269,11 @@ def growth_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
     """
     Whether errors grow with the job: of the models that the question names, else of the first.
 
-    The exponent of measured over predicted times is written as what a doubling does: of an exponent
-    of 1.03 the measured time grows by 2 % more than the predicted one.
+    The exponent of measured over predicted times is written as what a doubling does: with an
+    exponent of 1.03 jobs of twice the predicted time take 2 % more than twice as long.
     """
-    models = results.asked.models or ranking.models[:1]
     texts = []
-    for model in models:
+    for model in results.asked.models or ranking.models[:1]:
         summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
         exponent = summary.metrics.get("calibration_exponent") if summary else None
         if exponent is None or exponent.low is None or exponent.high is None:
@@ -274,12 +281,16 @@ def growth_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
         growth, low, high = (
             2.0 ** (power - 1) - 1 for power in (exponent.value, exponent.low, exponent.high)
         )
+        if high - low > _MOST_GROWTH_KNOWN:
+            texts.append(f"{model} not known, as cells are too alike or too noisy")
+            continue
         middle, *ends = (percent(value, high - low, signed=True) for value in (growth, low, high))
         texts.append(f"{model} {middle} ({' to '.join(ends)})")
     if texts:
         yield (
-            "Errors and the length of a job: where the predicted time doubles, the measured one"
-            f" grows by so much more (95 %): {', '.join(texts)}. At 0 % errors do not grow."
+            "Longer jobs: where a prediction is twice another, the job takes so much more than"
+            f" twice as long (95 %): {'; '.join(texts)}. Around 0 % errors do not grow with the"
+            " job."
         )
 
 
@@ -377,16 +388,22 @@ def drifted(results: ReportData) -> Iterator[str]:
     planned = sum(record.trial.use == "sentinel" for record in results.trials)
     if drift is None:
         if planned:
-            yield "Drift is not known: no sentinel is done, or nothing shows how much they vary."
+            done = sum(
+                record.trial.use == "sentinel" and record.state == "done"
+                for record in results.trials
+            )
+            why = "nothing shows how much they vary" if done else "no sentinel is done"
+            yield f"Drift is not known: {why}."
         return
     change = percent(drift.ratio - 1, drift.high - drift.low, signed=True)
     ends = " to ".join(
         percent(end - 1, drift.high - drift.low, signed=True) for end in (drift.low, drift.high)
     )
     cells = count(drift.cells, "profiling cell")
+    how = "longer" if drift.ratio >= 1 else "shorter"
     sentence = f"Drift {change} ({ends}): by {count(drift.sentinels, 'sentinel')}, {cells} measured"
-    sentence += " again among the scored trials, these ran so much longer than those of the"
-    sentence += " profiles. What is said of models is without it, and holds at both ends."
+    sentence += f" again among the scored trials, these ran so much {how} than those of the"
+    sentence += " profiles. What is said of models is without it, and holds at both of its ends."
     yield sentence
 
 

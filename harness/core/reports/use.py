@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from harness.base.documents.wording import listing, percent
 from harness.base.records.question import Answer
 from harness.core.reports.data import ReportData
+from harness.models import reads_settings
 
 _MUCH = 0.25  # of a job's time: a model that errs by more says little of single settings
 
@@ -32,6 +33,11 @@ def uses(results: ReportData) -> Iterator[str]:
 
 def use_of(model: str, error: float) -> str:
     """What *model* is good for, which errs by *error* on average."""
+    if not reads_settings(model):
+        return (
+            f"Asking {model} how long a job takes with another size of its input, within"
+            f" {percent(error)}: it knows of no setting."
+        )
     if error > _MUCH:
         return (
             f"A first guess alone: {model} is off by {percent(error)}, and smaller differences"

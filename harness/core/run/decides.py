@@ -8,8 +8,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import Any
 
-from harness.base.documents.wording import count
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import HarnessError, SpecError
+from harness.base.stats.drawn import different_cells
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.experiment.cover import Covered, covered_by
 from harness.core.experiment.drawn import too_few_error
@@ -45,7 +46,7 @@ def decision_of(
         noun = "input"
     cell_count = len(scored)
     if experiment.is_drawn:  # of these; that they tell more than others is not counted on
-        cell_count = experiment.design.points or 0
+        cell_count = different_cells(cell_count, experiment.design.points or 0)
     unit_count = min(len(units), cell_count)
     pairs = pair_count(question, models)
     design = Design(unit_count, noun, cell_count, max(1, experiment.repeat), pairs)
@@ -136,7 +137,8 @@ def uncovered_text(found: Iterable[Covered]) -> str:
     """Say of each workload which regimes and ranges of its scored cells no profiling cell has."""
     return "; ".join(
         f"{len(covered.lacking)} of {count(len(covered.scored), 'scored cell')} of"
-        f" {covered.workload} are extrapolated, for want of {covered.lacks}"
+        f" {covered.workload} {by_number(len(covered.lacking), 'is', 'are')} extrapolated, for want"
+        f" of {covered.lacks}"
         for covered in found
         if covered.lacking
     )
@@ -234,6 +236,10 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"
     needed += f" {100 * POWER:.0f} are needed"
     what = f"the question cannot be decided, {needed}: {decision_sentence(found)}"
-    more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
-    fix = f"give {more}, or harness run --anyway: the answer then counts as explored"
+    what_more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
+    more = f"give {what_more}"
+    if experiment.is_drawn:
+        draws = 2 * (experiment.design.points or 1)
+        more = f"draw more, as design: {{drawn: {draws}}}: a cell may be drawn twice"
+    fix = f"{more}, or harness run --anyway: the answer then counts as explored"
     raise SpecError(what, where=source, fix=fix)

@@ -140,7 +140,7 @@ class JobRunner:
     def check_alive(self) -> None:
         """Raise `ClusterError` when a daemon has died or hangs."""
         if dead := self.cluster.dead_daemons():
-            what = f"{describe_endings(dead)} during the job"
+            what = f"{describe_endings(dead)} during the trial"
             fix = "read the daemon's log, kept with the trial"
             raise ClusterError(what, where="cluster", fix=fix)
 

@@ -18,6 +18,7 @@ from harness.base.documents.wording import count
 from harness.base.errors import SpecError
 from harness.base.hadoop.site import block_bytes
 from harness.base.records.trial import ClusterSpec, Trial, TrialRecord
+from harness.base.stats.drawn import different_cells
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.resolved import resolve_cells
 from harness.core.experiment.file import places
@@ -104,6 +105,7 @@ def document_to_draw(
     before_s = starts * (estimator.start_s + experiment.warmup * trial_s)
     return {
         "draws": draws,
+        "different": different_cells(len(candidates), draws),
         "candidates": len(candidates),
         "models": list(experiment.asked_models),
         "estimate_s": before_s + draws * (experiment.repeat * trial_s + generation_s),

@@ -18,7 +18,7 @@ from harness.base.documents.wording import by_number, count
 from harness.base.errors import HarnessError, MachineError, SpecError
 from harness.base.extras import CLUSTERS, require
 from harness.base.hadoop.properties import is_known, is_own, objection, resembling
-from harness.base.hadoop.site import AM_MEMORY_MB, client_properties
+from harness.base.hadoop.site import AM_MEMORY_MB, block_bytes, client_properties
 from harness.base.hadoop.slots import effective
 from harness.base.installed import setup_fix
 from harness.base.records.prediction import Cluster
@@ -164,11 +164,14 @@ class Preflight:
         free_bytes = shutil.disk_usage(clusters_folder()).free
         for cell in self.cells:
             input_bytes = cell.spec.input_bytes
-            needed = input_bytes * int(client_properties(cell.cell.cluster)["dfs.replication"])
+            cluster = cell.cell.cluster
+            replicas = int(client_properties(cluster)["dfs.replication"])
+            # A DataNode takes the last block, too, only where a whole one would fit.
+            needed = (input_bytes + block_bytes(cluster)) * replicas
             if needed > free_bytes:
                 raise MachineError(
                     f"an input of {format_bytes(input_bytes)} takes {format_bytes(needed)} with its"
-                    f" replicas, and {format_bytes(free_bytes)} are free",
+                    f" replicas and room for a block, and {format_bytes(free_bytes)} are free",
                     where=str(clusters_folder()),
                     fix="lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
                 )

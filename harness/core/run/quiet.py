@@ -43,18 +43,21 @@ class QuietWait:
             return
         started_s = self.clock()
         said_s = None
+        was_disturbed = False
         while disturbance := self.look(monitor):
+            was_disturbed = True
             waited_s = self.clock() - started_s
             if waited_s >= self.left_s:
                 self.say(
                     f"the machine does not become quiet, and is measured as it is: {disturbance}"
+                    " (--wait-quiet TIME waits longer)"
                 )
                 break
             if said_s is None or waited_s - said_s >= _SAID_EACH_S:
                 left = format_duration(round(self.left_s - waited_s))
                 self.say(f"waiting for a quiet machine, {left} at most: {disturbance}")
                 said_s = waited_s
-        if said_s is not None:
+        if was_disturbed:
             self.left_s = max(0.0, self.left_s - (self.clock() - started_s))
 
     def look(self, monitor: Monitor) -> str:

@@ -74,6 +74,16 @@ MoreTrials = Callable[[Run], list[Trial]]
 Transfer = Callable[[Run, Sequence[Path], Iterable[Cell]], Mapping[str, Profile]]
 
 
+def added_text(added: Sequence[Trial]) -> str:
+    """Say how many trials are *added*, and why: for one reason, or the first for which."""
+    verb = by_number(len(added), "is", "are")
+    text = f"{count(len(added), 'trial')} {verb} added"
+    reasons = [*dict.fromkeys(trial.reason for trial in added if trial.reason)]
+    if not reasons:
+        return text
+    return f"{text}: {reasons[0]}" if len(reasons) == 1 else f"{text}, the first one {reasons[0]}"
+
+
 @dataclass(frozen=True)
 class Session:
     """
@@ -348,8 +358,7 @@ class Session:
             execution.execute(planned, set(run.trials()))
             more = more or self._more_of(experiment)
             while more and (added := more(run)):
-                verb = by_number(len(added), "is", "are")
-                self.console.say(f"{count(len(added), 'trial')} {verb} added: {added[0].reason}")
+                self.console.say(added_text(added))
                 planned = (*planned, *added)
                 execution.execute(planned, set(run.trials()))
             run.finish()
@@ -417,7 +426,9 @@ class Session:
             if evaluation.experiment.is_drawn:
                 plan_of = partial(self._trials_of, evaluation.experiment)
             predictions = evaluation.predict(plan_of)
-            self.console.say(f"{len(predictions)} predictions are sealed: {run.seal.path}")
+            verb = by_number(len(predictions), "is", "are")
+            sealed = count(len(predictions), "prediction")
+            self.console.say(f"{sealed} {verb} sealed: {run.seal.path}")
         return run.seal.sha256()
 
     def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:

@@ -35,6 +35,16 @@ _TIMES_NOTE = (
     " not on equal terms: some formulas have no frame, whatif, whatif-mr2 and the PTC models a part"
     " of it, ernest and scaling learn whole jobs."
 )
+_AT_REFERENCE = " at reference speed"
+_REFERENCE_NOTE = (
+    "At reference speed: as if the machine had been as fast, while cells were scored, as when the"
+    " profiles were measured, by a probe that runs beside each trial."
+)
+_VERDICT_NOTE = (
+    "Verdict: what is told of a model beside the one with the smallest error, all pairs tested as"
+    " one family. A pair that the question asks for is tested alone: it may be told where this says"
+    " undecided."
+)
 # What extrapolated cells are to the question.
 _EXTRAPOLATED: dict[Extrapolate, str] = {
     "out": "These cells are in no verdict, and in no mean error but this one.",
@@ -120,7 +130,7 @@ _WRITERS: dict[str, Callable[[MetricValue, Summary], str]] = {
 
 
 def _title(metric: Metric, speed: Speed = "raw") -> str:
-    suffix = "" if speed == "raw" else " at reference speed"
+    suffix = "" if speed == "raw" else _AT_REFERENCE
     return metric.title[0].upper() + metric.title[1:] + suffix
 
 
@@ -239,8 +249,18 @@ def score_rows(
 
 def _described(results: ReportData, shown: Table) -> str:
     """What the metrics are that *shown* has a column of."""
-    metrics = (metric for metric in results.metrics.values() if _title(metric) in shown.columns)
-    return " ".join(f"{_title(metric)}: {metric.description}." for metric in metrics)
+    titles = {
+        name: [_title(metric, speed) for speed in ("raw", "reference")]
+        for name, metric in results.metrics.items()
+    }
+    notes = [
+        f"{_title(metric)}: {metric.description}."
+        for name, metric in results.metrics.items()
+        if any(title in shown.columns for title in titles[name])
+    ]
+    if any(title.endswith(_AT_REFERENCE) for title in shown.columns):
+        notes.append(_REFERENCE_NOTE)
+    return " ".join(notes)
 
 
 def frame_share(results: ReportData, workload: str) -> float | None:
@@ -286,7 +306,7 @@ def overview_table(results: ReportData) -> Table | None:
         "l" + "r" * len(columns) + "l",
         table_rows,
     )
-    return replace(shown, note=_described(results, shown))
+    return replace(shown, note=f"{_described(results, shown)} {_VERDICT_NOTE}")
 
 
 def model_verdicts(results: ReportData, ranking: Ranking) -> dict[str, str]:
