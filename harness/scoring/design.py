@@ -264,7 +264,9 @@ def decision_sentence(found: Decision) -> str:
     else:
         which = "two models" if is_alone else f"of {family} those"
         gap = f"whose mean errors differ by {points(found.gap)} points"
-        clauses.append(f"{over} tell apart {which} {gap}, in four of five cases")
+        clauses.append(
+            f"{over} tell apart {which} {gap}, in four of five cases with one profile and no drift"
+        )
     if found.gap_of_twice is not None:
         twice = max(FEWEST_UNITS, 2 * design.units)
         clauses.append(f"{twice} {design.noun}s tell gaps of {points(found.gap_of_twice)} points")

@@ -191,8 +191,8 @@ class TestTerminal:
         failed = [r.trial.id for r in whole.trials if r.state != "done"]
 
         assert re.split("  +", lines[0]) == [
-            "Model", "Mean relative error", "Mean relative error at reference speed", "Signed",
-            "In noise", "Verdict",
+            "Model", "Mean relative error", "Mean relative error at reference speed",
+            "Signed at reference speed", "In noise", "Verdict",
         ]  # fmt: skip
         assert [re.split("  +", line)[::5] for line in lines[1:3]] == [
             ["whatif-mr2", "nearest"], ["whatif", "farther"],

@@ -154,7 +154,7 @@ class TestDecide:
 
         assert sentence.startswith(
             "8 cells tell apart two models whose mean errors differ by 10 points, in four of five"
-            " cases; 16 cells tell gaps of "
+            " cases with one profile and no drift; 16 cells tell gaps of "
         )
         assert "typical of the published grids" in sentence
         assert "told from one that errs as published models do in 9" in sentence

@@ -24,7 +24,7 @@ METRICS: dict[str, Metric] = {
     "signed_error": Metric(
         "signed", "signed share", "nearest to 0", partial(errors.mean_of, "signed_error"),
         "mean of the errors with their signs, + where the prediction is too long; near 0 the errors"
-        " of the cells have no common direction", _BOTH, _RAW),
+        " of the cells have no common direction", _BOTH, _REFERENCE),
     "in_sample": Metric(
         "in-sample", "signed share", "nearest to 0", partial(errors.mean_of, "in_sample_miss"),
         "by how much the model misses the profiling jobs that it learnt from, mean over the cells;"
