@@ -559,7 +559,7 @@ class Experiment(_FileRecord):
     name: Annotated[str, *_name_of("experiment")]
     """a short name, which is also the name of the results folder"""
     question: Annotated[AskedQuestion, _OrText()] = AskedQuestion(how_far=BEST)
-    """what is asked: a sentence, or a mapping such as {nearer: [prophet, whatif]}"""
+    """what is asked, required where models are: a sentence, or {nearer: [prophet, whatif]}"""
     cluster: ClusterAxes = ClusterAxes()
     """the cluster to measure on"""
     workloads: Annotated[
@@ -587,7 +587,7 @@ class Experiment(_FileRecord):
     budget_s: Time = 1200.0
     """the longest time of all scored trials with repeat: until decided (default: 20 min)"""
     sentinels: Annotated[int, *_number("whole number", 0, 100)] = 0
-    """of so many scored trials one repeats a profiling cell, for drift; 0: none (default: 0)"""
+    """N: each Nth trial after the seal repeats a profiling cell, for drift; 0: none (default: 0)"""
     starts: Annotated[int, *_number("whole number", 1, 100)] = 1
     """starts over which repeats of each cluster of a grid are spread, in turn (default: 1)"""
     warmup: Annotated[int, *_number("whole number", 0, 100)] = 1
