@@ -130,12 +130,12 @@ class TestAwait:
 
     def test_not_idle(self):
         """
-        What still runs is named.
+        What still runs is named, after as long as was waited.
         """
         died = {"nodemanager-worker2": "died"}
         answer = {"ok": False, "missing": ["1 appsRunning"], "died": died}
         with pytest.raises(
             ClusterError,
-            match=r"not idle after 60 s: nodemanager on worker2 died, 1 appsRunning",
+            match=r"not idle after 0 s: nodemanager on worker2 died, 1 appsRunning",
         ):
             masters.await_idle(lambda request: answer, {"limit_s": 60.0}, where="c")
