@@ -841,8 +841,8 @@ class TestPreflight:
             self.preflight(monkeypatch, [self.cell(33 * MIB)]).check_disk()
         assert parts_of(caught) == (
             (
-                "an input of 33 MiB takes 130 MiB with its replicas and room for a block, and 128 MiB"
-                " are free"
+                "an input of 33 MiB takes 130 MiB with its replicas and room for a block, and"
+                " 128 MiB are free"
             ),
             str(tmp_path),
             "lower the input, or set XDG_STATE_HOME to a folder on a larger disk",
