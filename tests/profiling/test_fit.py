@@ -174,9 +174,10 @@ class TestStatistics:
         """
         result = fit_profile("w", combining(exponent, *sizes)).statistics
 
-        # Counters are whole numbers: where few records are left, their rounding shows.
-        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=0.015)
-        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=0.015)
+        # Counters are whole numbers: where 20 records are left, half a one is 2.5 % of them.
+        most = 0.025 if exponent < 0.05 else 0.015
+        assert result["combine_records_exponent"].value == pytest.approx(exponent, abs=most)
+        assert result["combine_bytes_exponent"].value == pytest.approx(exponent, abs=most)
         spills = [-(-records * PAIRS // 111_848) for records in sizes]
         assert result["records_per_combine"].value == sum(sizes) * PAIRS / sum(spills)
         left = sum(
