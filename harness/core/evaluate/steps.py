@@ -56,7 +56,11 @@ def profile_run(trials: StoredTrials) -> dict[str, Profile]:
     if not observations:
         what = "no profiling trial has succeeded"
         fix = "run the experiment first (harness run); after it, read why its trials failed"
-        failed = [record for record in trials.records.values() if record.state != "done"]
+        failed = [
+            record
+            for record in trials.records.values()
+            if record.trial.profiling and record.state != "done"
+        ]
         if failed:
             what += f": {failed[0].trial.id} {failed[0].state}, {excerpt(failed[0].reason, 200)}"
         raise DataError(what, where=str(trials.run.path), fix=fix)

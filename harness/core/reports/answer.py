@@ -23,7 +23,15 @@ from harness.base.documents.wording import (
 )
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import Answer, Asked
-from harness.base.records.score import Comparison, Ranking, Score, ScoreBook, Summary, Tally
+from harness.base.records.score import (
+    Comparison,
+    MetricValue,
+    Ranking,
+    Score,
+    ScoreBook,
+    Summary,
+    Tally,
+)
 from harness.base.records.trace import CPU
 from harness.base.records.trial import LimitedCluster
 from harness.base.stats.resampling import FEWEST_CELLS
@@ -266,32 +274,34 @@ def floor_sentences(score_book: ScoreBook) -> Iterator[str]:
 
 
 def growth_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:
-    """
-    Whether errors grow with the job: of the models that the question names, else of the first.
-
-    The exponent of measured over predicted times is written as what a doubling does: with an
-    exponent of 1.03 jobs of twice the predicted time take 2 % more than twice as long.
-    """
+    """Whether errors grow with the job: of the models that are asked about, else of the first."""
     texts = []
     for model in results.asked.models or ranking.models[:1]:
         summary = results.summary(model, ranking.speed, quantity=ranking.quantity)
         exponent = summary.metrics.get("calibration_exponent") if summary else None
-        if exponent is None or exponent.low is None or exponent.high is None:
-            continue
-        growth, low, high = (
-            2.0 ** (power - 1) - 1 for power in (exponent.value, exponent.low, exponent.high)
-        )
-        if high - low > _MOST_GROWTH_KNOWN:
-            texts.append(f"{model} not known, as cells are too alike or too noisy")
-            continue
-        middle, *ends = (percent(value, high - low, signed=True) for value in (growth, low, high))
-        texts.append(f"{model} {middle} ({' to '.join(ends)})")
+        if exponent is not None and exponent.low is not None:
+            texts.append(f"{model} {growth_text(exponent)}")
     if texts:
         yield (
             "Longer jobs: where a prediction is twice another, the job takes so much more than"
             f" twice as long (95 %): {'; '.join(texts)}. Around 0 % errors do not grow with the"
             " job."
         )
+
+
+def growth_text(exponent: MetricValue) -> str:
+    """
+    What a doubling of the prediction does to the job: how much more than twice as long it takes.
+
+    By the *exponent* of measured over predicted times, which has an interval: of one of 1.03 it is
+    2 % more.
+    """
+    powers = (exponent.value, exponent.low or 0.0, exponent.high or 0.0)
+    growth, low, high = (2.0 ** (power - 1) - 1 for power in powers)
+    if high - low > _MOST_GROWTH_KNOWN:
+        return "not known, as cells are too alike or too noisy"
+    middle, *ends = (percent(share, high - low, signed=True) for share in (growth, low, high))
+    return f"{middle} ({' to '.join(ends)})"
 
 
 def tally_sentences(results: ReportData, ranking: Ranking) -> Iterator[str]:

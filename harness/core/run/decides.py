@@ -236,10 +236,7 @@ def require_decisive(experiment: Experiment, found: Decision | None, source: str
     needed = f"perfection is told in {100 * found.perfect:.0f} of 100 cases, and"
     needed += f" {100 * POWER:.0f} are needed"
     what = f"the question cannot be decided, {needed}: {decision_sentence(found)}"
-    what_more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
-    more = f"give {what_more}"
-    if experiment.is_drawn:
-        draws = 2 * (experiment.design.points or 1)
-        more = f"draw more, as design: {{drawn: {draws}}}: a cell may be drawn twice"
-    fix = f"{more}, or harness run --anyway: the answer then counts as explored"
+    more = "workloads more inputs" if question.scope == "inputs" else "an axis more values"
+    draw = "draw more (a cell may be drawn twice), " if experiment.is_drawn else ""
+    fix = f"{draw}give {more}, or harness run --anyway: the answer then counts as explored"
     raise SpecError(what, where=source, fix=fix)
