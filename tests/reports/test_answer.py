@@ -180,6 +180,20 @@ class TestFacts:
 
         assert text in sentence
 
+    def test_a_profiling_trial_that_failed_taught_nothing(self, whole):
+        """
+        The cells from which models learnt are those that were done.
+        """
+        first = next(record for record in whole.trials if record.trial.profiling)
+        lost = [
+            record.model_copy(update={"state": "failed"})
+            if record.trial.cell.id == first.trial.cell.id
+            else record
+            for record in whole.trials
+        ]
+
+        assert "7 other cells" in facts(dataclasses.replace(whole, trials=lost)).rests_on[1]
+
     def test_growth_is_not_said_without_an_interval(self, whole):
         """
         Too few cells have no exponent, or one without ends.

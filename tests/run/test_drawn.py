@@ -19,7 +19,7 @@ from harness.core.run import manifest
 from harness.core.run import session as sessions
 from harness.core.run.asking import analyse
 from harness.core.run.reproduce import reproduce
-from harness.core.run.session import Session
+from harness.core.run.session import Session, added_text
 from harness.core.store.seal import DRAWN, RunSeal
 from harness.core.store.sums import write_sums
 from harness.nightly.measure import measure_night
@@ -370,3 +370,15 @@ def test_predictions_of_an_unfinished_run_wait_for_the_draw(session):
 
     with pytest.raises(DataError, match="drawn when it goes on"):
         evaluation.predict()
+
+
+def test_trials_that_are_added_for_several_reasons_say_the_first():
+    """
+    That of one is not that of all.
+    """
+    one, other = SimpleNamespace(reason="drawn once"), SimpleNamespace(reason="drawn twice")
+
+    assert added_text([one]) == "1 trial is added: drawn once"
+    assert added_text([one, one]) == "2 trials are added: drawn once"
+    assert added_text([one, other]) == "2 trials are added, the first one drawn once"
+    assert added_text([SimpleNamespace(reason="")]) == "1 trial is added"

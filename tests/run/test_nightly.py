@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.errors import DataError, MachineError
+from harness.base.errors import DataError, MachineError, SpecError
 from harness.cli import main
 from harness.core.evaluate.flow import Evaluation
 from harness.core.run import execute
@@ -392,3 +392,12 @@ def test_bisect_names_the_commit(stored, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith("bodies count double\n")
     assert len([*(clone / ".git/worktrees").glob("*")]) == 0
+
+
+@pytest.mark.parametrize("design", ["latin", "sobol"])
+def test_nights_of_other_cells_each_are_refused(measure, design):
+    """
+    Each night has its own seed, and with it such a design takes other cells.
+    """
+    with pytest.raises(SpecError, match=f"design: {design} takes others with each seed"):
+        measure(None, f"design={{{design}: 2}}")
