@@ -24,15 +24,13 @@ from harness.base.hadoop.fence import SECRET
 from harness.base.text import printable
 from harness.base.units import format_bytes
 from harness.clusters.hadoop_home.home import JAR_TIME
+from harness.clusters.node.transport import MOST_S, limit_s
 
 CHUNK_BYTES = 2**18
 MOST_HEADER_BYTES = 2**20  # of one member: long names and extended headers are read into memory
 _LEAST_FREE_BYTES = 2**28
 MOST_FILES = 200_000
 MOST_BYTES = 2**36  # of one archive
-_START_S = 120.0
-_LEAST_RATE = 2**16  # seconds for a stream's start; bytes per second from then on
-MOST_S = 3600.0
 _WORD = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"  # which stays in its folder on any system
 _PLAIN_NAME = re.compile(f"{_WORD}(/{_WORD})*")
 
@@ -59,10 +57,9 @@ def in_time(pieces: Iterable[bytes], where: str, most_s: float = MOST_S) -> Iter
         if not piece:
             return
         size += len(piece)
-        limit_s = min(most_s, _START_S + size / _LEAST_RATE)
-        if waited_s > limit_s:
+        if waited_s > limit_s(size, most_s):
             size_text = format_bytes(size)
-            limit_text = f"{limit_s:.3g} s"
+            limit_text = f"{limit_s(size, most_s):.3g} s"
             raise RefusedArchiveError(
                 f"{size_text} have come in {waited_s:.3g} s, beyond the limit of {limit_text}",
                 where=where,

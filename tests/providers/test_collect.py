@@ -21,6 +21,7 @@ from harness.clusters import collect as module
 from harness.clusters.archives import RefusedArchiveError
 from harness.clusters.collect import Source, collect
 from harness.clusters.host import LocalHost
+from harness.clusters.node import transport
 from tests.node_agent import node_agent
 
 pytestmark = pytest.mark.process
@@ -257,7 +258,7 @@ def test_host_that_trickles_is_given_up(tmp_path, monkeypatch):
     and nothing is tried again.
     """
     monkeypatch.setattr(module.time, "sleep", lambda _: pytest.fail("tried again"))
-    monkeypatch.setattr(archives, "_START_S", 0.3)
+    monkeypatch.setattr(transport, "START_S", 0.3)
     monkeypatch.setattr(module, "CHUNK_BYTES", 512)
     source = Source(host("slow"), "/logs", tmp_path / "into")
 

@@ -17,6 +17,7 @@ from harness.base.errors import ClusterError
 from harness.clusters import archives
 from harness.clusters.existing import discovery
 from harness.clusters.existing.discovery import copy_logs, get_json
+from harness.clusters.node import transport
 
 # Threads of a server end when they like, and leave their sockets to the collector.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -84,16 +85,19 @@ def wrapped(content, length=None):
     return head.encode() + content + b"\nEnd of LogType:syslog\n*****\n"
 
 
-def trickle(server):
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n"
+
+
+def trickle(server, start=OK, piece=b" "):
     """
-    Answer one request, a byte at a time, until the other side has enough.
+    Answer one request, piece by piece, until the other side has enough.
     """
     connection, _ = server.accept()
     with connection, suppress(OSError):
         connection.recv(2**16)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+        connection.sendall(start)
         while True:
-            connection.sendall(b" ")
+            connection.sendall(piece)
             time.sleep(0.02)
 
 
@@ -142,7 +146,7 @@ class TestCopy:
         Each byte comes in time, the whole listing does not: an error with the address, and neither
         another source nor another container is tried.
         """
-        monkeypatch.setattr(archives, "_START_S", 0.2)
+        monkeypatch.setattr(transport, "START_S", 0.2)
         with socket.create_server(("127.0.0.1", 0)) as server:
             address = f"127.0.0.1:{server.getsockname()[1]}"
             thread = threading.Thread(target=trickle, args=[server])
@@ -152,6 +156,30 @@ class TestCopy:
             thread.join()
 
         assert caught.value.where == f"http://{address}{HERE}"
+
+    @pytest.mark.process
+    @pytest.mark.parametrize(
+        "start",
+        [
+            b"HTTP/1.1 200 OK\r\nX-Slow: ",
+            b"HTTP/1.1 500 No\r\nContent-Length: 10000\r\n\r\n",
+            b"",
+        ],
+        ids=["headers", "a refusal", "continue"],
+    )
+    def test_a_service_that_trickles_elsewhere_is_given_up(self, start, tmp_path, monkeypatch):
+        """
+        In its headers, in a refusal, or by telling to go on for ever.
+        """
+        monkeypatch.setattr(transport, "START_S", 0.3)
+        piece = b"x" if start else b"HTTP/1.1 100 Continue\r\n\r\n"
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            address = f"127.0.0.1:{server.getsockname()[1]}"
+            thread = threading.Thread(target=trickle, args=[server, start, piece])
+            thread.start()
+            with pytest.raises(archives.RefusedArchiveError, match=r"beyond the limit of 0\.3 s"):
+                copy_logs({ID: "w"}, [("w", address)], "127.0.0.1:1", tmp_path)
+            thread.join()
 
     def test_names_that_climb_are_left(self, serve, tmp_path):
         """

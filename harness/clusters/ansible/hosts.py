@@ -121,7 +121,7 @@ def query(
         "cluster": cluster,
         "ports": [*ports.values()],
         "names": dict(names),
-        "rules": fence.rules(cluster, 1, names.values()),
+        "rules": fence.rules(cluster, 1, names.values(), 1),
     }
     host = SshHost(member.name, member.address, "/", connection)
     program = Path(node_facts.__file__).read_text()  # the host does not have the agent yet

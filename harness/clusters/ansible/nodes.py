@@ -245,6 +245,7 @@ class HostsState(StateFile):
         plan = daemons.supervisor_plan(layout, [member], java, self.environment, at_once=False)
         addresses = [*self.addresses] if member.name in self.fenced else []
         plan |= {**self.removal(member), "member": member.name, "addresses": addresses}
+        plan["nonce"] = fence.nonce_of(self.secret)
         plan["clear"] = True
         conf = f"conf/{member.name}"
         site_files = site.site_files(self.spec, layout, member)

@@ -416,10 +416,13 @@ def _get(
         import requests
         import urllib3
 
+        from harness.clusters.existing.patience import PatientAdapter, slowness_in
+
     headers = {"Accept": accept, "Accept-Encoding": "identity"}
     try:
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
+            session.mount("http://", PatientAdapter())
             get = partial(
                 session.get, headers=headers, timeout=limit_s, stream=True, allow_redirects=False
             )
@@ -435,6 +438,10 @@ def _get(
                 pieces = iter(lambda: response.raw.read1(_CHUNK), b"")
                 yield in_time(pieces, f"http://{address}{url_path}")
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+        if (slow := slowness_in(error)) is not None:
+            fix = "see what slows the host or its network down; then repeat"
+            where = f"http://{address}{url_path}"
+            raise RefusedArchiveError(str(slow), where=where, fix=fix) from error
         raise _answer_error(address, url_path, system_reason(error)) from error
 
 

@@ -10,15 +10,21 @@ HDFS and the daemons' web services, from a node: one operation per process.
 Status 0; 1 and one line of JSON, {"error", "status"}, on standard error otherwise.
 """
 
+import hmac
 import http.client
 import json
+import os
 import sys
+import time
 
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
+from .transport import patient
+
+PROOF = "X-Harness-Proof"
 _CHUNK = 2**20
 _NAMENODE_LIMIT_S = 20.0  # by then its supervisor knows whether it hangs
 
@@ -158,18 +164,23 @@ def send(
     timeout_s: float = 60.0,
 ) -> http.client.HTTPResponse:
     """
-    Send one request to ``host:port``, with the header in the file *secret*; the reply is not read.
+    Send one request to ``host:port``, which proves that we have the *secret*, a file's line.
+
+    The reply is not read, and the secret itself is not sent: others may read what crosses networks.
 
     `OSError` where the connection fails, `WebError` where no HTTP comes back.  A DataNode that
     takes no more of a file answers before it hangs up: that refusal is returned.
     """
     sent = dict(headers or {}, Connection="close")
     if secret:
-        header, _, value = Path(secret).read_text().strip().partition(": ")
-        sent[header] = value
+        value = Path(secret).read_text().strip().partition(": ")[2]
+        sent["Host"] = address
+        sent[PROOF] = proof(value, method, address, url_path)
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         try:
+            connection.connect()
+            connection.sock = patient(connection.sock, timeout_s)
             connection.request(method, url_path, body, sent)
         except (BrokenPipeError, ConnectionResetError) as error:
             if body is None:
@@ -186,6 +197,19 @@ def send(
     except OSError:
         connection.close()
         raise
+
+
+def proof(secret: str, method: str, host: str, url_path: str) -> str:
+    """
+    Prove to *host* that this request comes from who has the *secret*: once, and for ten minutes.
+
+    ``TIME NONCE CODE``, as `mapreduce.harness.fence.Proofs` reads it.
+    """
+    moment = str(int(time.time() * 1000))
+    nonce = os.urandom(16).hex()
+    text = f"{method}\n{host}\n{url_path}\n{moment}\n{nonce}"
+    code = hmac.new(secret.encode(), text.encode(), "sha256").hexdigest()
+    return f"{moment} {nonce} {code}"
 
 
 def checked(response: http.client.HTTPResponse) -> http.client.HTTPResponse:

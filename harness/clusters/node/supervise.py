@@ -51,6 +51,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
+from . import peers
 from .account import open_ways
 from .answers import UNANSWERED_S, Questions, connect
 from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
@@ -249,6 +250,8 @@ def _guard(plan: Dict[str, Any]) -> None:
             _die_with_parent(guard, signal.SIGTERM)
             wake_pipe = catch_signals(signal.SIGCHLD)
             control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
+            folders = {daemon["env"]["HADOOP_CONF_DIR"]: None for daemon in plan["daemons"]}
+            peers.start(folders, plan["account"])
             print("[]", flush=True)
             ClusterSupervisor(plan, []).serve(wake_pipe, control_pipe)
             return  # its lease has ended

@@ -280,7 +280,8 @@ def fetch_key(host: str, port: int, kind: str) -> Any | None:
         return transport.get_remote_server_key()
     except paramiko.ssh_exception.IncompatiblePeer:
         return None
-    except (paramiko.SSHException, EOFError, OSError) as error:
+    # A server that speaks nonsense makes errors of all kinds (UnicodeDecodeError is a ValueError).
+    except (paramiko.SSHException, EOFError, OSError, ValueError, LookupError) as error:
         raise unreachable_error(error, f"{host}, port {port}") from error
     finally:
         transport.close()

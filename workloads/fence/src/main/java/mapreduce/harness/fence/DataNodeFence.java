@@ -2,17 +2,21 @@ package mapreduce.harness.fence;
 
 import static io.netty.handler.codec.http.HttpHeaderNames.CONNECTION;
 import static io.netty.handler.codec.http.HttpHeaderNames.CONTENT_LENGTH;
+import static io.netty.handler.codec.http.HttpHeaderNames.HOST;
 
 import io.netty.channel.ChannelFutureListener;
 import io.netty.channel.ChannelHandler;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.handler.codec.http.DefaultFullHttpResponse;
+import io.netty.handler.codec.http.HttpHeaders;
 import io.netty.handler.codec.http.HttpRequest;
 import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.AttributeKey;
 import io.netty.util.ReferenceCountUtil;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import org.apache.hadoop.conf.Configuration;
 
 /**
@@ -42,7 +46,7 @@ public final class DataNodeFence extends ChannelInboundHandlerAdapter {
   public void channelRead(ChannelHandlerContext context, Object message) {
     boolean refused = context.channel().hasAttr(REFUSED);
     if (!refused && message instanceof HttpRequest request) {
-      refused = !secret.opens(request.headers().get(secret.header));
+      refused = !opens(context, request);
       if (refused) {
         context.channel().attr(REFUSED).set(true);
         DefaultFullHttpResponse response =
@@ -56,6 +60,15 @@ public final class DataNodeFence extends ChannelInboundHandlerAdapter {
     } else {
       context.fireChannelRead(message);
     }
+  }
+
+  private boolean opens(ChannelHandlerContext context, HttpRequest request) {
+    InetAddress here = ((InetSocketAddress) context.channel().localAddress()).getAddress();
+    InetAddress peer = ((InetSocketAddress) context.channel().remoteAddress()).getAddress();
+    HttpHeaders headers = request.headers();
+    Proofs.Request proven =
+        new Proofs.Request(request.method().name(), headers.get(HOST), request.uri(), here);
+    return secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven, peer);
   }
 
   /** What all connections share. */

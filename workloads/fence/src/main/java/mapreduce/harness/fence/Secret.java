@@ -1,6 +1,7 @@
 package mapreduce.harness.fence;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,7 +11,9 @@ import java.security.MessageDigest;
  * The secret of the cluster: a header of HTTP, as one line of the file {@code secret} in the
  * configuration folder of the node.
  *
- * <p>Without it nothing starts: a web service that nobody can be kept from is worse than none.
+ * <p>The header opens services of the node on which it is sent, for {@code curl -H @secret}. It
+ * crosses no network: from elsewhere a proof opens (see {@link Proofs}). Without the file nothing
+ * starts: a web service that nobody can be kept from is worse than none.
  */
 final class Secret {
   private static final String FILE = "secret";
@@ -20,10 +23,12 @@ final class Secret {
   final String header;
 
   private final byte[] value;
+  private final Proofs proofs;
 
   private Secret(String header, byte[] value) {
     this.header = header;
     this.value = value;
+    this.proofs = new Proofs(value);
   }
 
   static Secret read() {
@@ -44,8 +49,17 @@ final class Secret {
     }
   }
 
-  /** Whether a request that has {@code given} as its header may pass; in constant time. */
-  boolean opens(String given) {
+  /** Whether a {@code request} of {@code peer} may pass, with these two headers. */
+  boolean opens(String given, String proof, Proofs.Request request, InetAddress peer) {
+    return proofs.admit(proof, request) || (isOfThisNode(request, peer) && isSecret(given));
+  }
+
+  private static boolean isOfThisNode(Proofs.Request request, InetAddress peer) {
+    return peer.isLoopbackAddress() || peer.equals(request.here());
+  }
+
+  /** In constant time. */
+  private boolean isSecret(String given) {
     return given != null && MessageDigest.isEqual(value, given.getBytes(StandardCharsets.UTF_8));
   }
 }

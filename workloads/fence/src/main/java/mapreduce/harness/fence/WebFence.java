@@ -1,6 +1,7 @@
 package mapreduce.harness.fence;
 
 import java.io.IOException;
+import java.net.InetAddress;
 import java.security.Principal;
 import java.util.Map;
 import javax.servlet.Filter;
@@ -53,7 +54,17 @@ public final class WebFence extends FilterInitializer {
     public void doFilter(ServletRequest request, ServletResponse response, FilterChain chain)
         throws IOException, ServletException {
       HttpServletRequest asked = (HttpServletRequest) request;
-      if (secret.opens(asked.getHeader(secret.header))) {
+      String query = asked.getQueryString();
+      String resource = asked.getRequestURI() + (query == null ? "" : "?" + query);
+      Proofs.Request proven =
+          new Proofs.Request(
+              asked.getMethod(),
+              asked.getHeader("Host"),
+              resource,
+              InetAddress.getByName(asked.getLocalAddr()));
+      String given = asked.getHeader(secret.header);
+      String proof = asked.getHeader(Proofs.HEADER);
+      if (secret.opens(given, proof, proven, InetAddress.getByName(asked.getRemoteAddr()))) {
         chain.doFilter(new OfUser(asked, user), response);
       } else {
         ((HttpServletResponse) response)
