@@ -21,10 +21,10 @@ from harness.base.errors import DataError, HarnessError
 from harness.base.text import excerpt, read_json
 from harness.core.evaluate.observations import SHUFFLE_LOG, TASK_LOG
 from harness.core.store import RawLogs, Run
-from harness.core.store.evidence import SCORES
+from harness.core.store.evidence import DISCARDED, SCORES
 from harness.core.store.run import EXPERIMENT
-from harness.core.store.seal import PLAN, PREDICTIONS, PROFILES, SEAL
-from harness.core.store.trials import DISCARDED, RECORD
+from harness.core.store.seal import ANCHORS, PLAN, PREDICTIONS, PROFILES, SEAL
+from harness.core.store.trials import RECORD
 from harness.observe.parsing.history import avro_schema
 from harness.observe.parsing.ltrace import CHUNK, HEAD, SLOT
 from harness.observe.storage.opener import MANIFEST, MOST_WHOLE_BYTES, Opener
@@ -43,15 +43,18 @@ _DAMAGE = (ArithmeticError, EOFError, LookupError, OSError, RuntimeError, TypeEr
 _PIECE_BYTES = 2**20
 _MOST_ROWS = 2**26
 # Names of files by level; no profile is made of units: rows of every few records of a task.
-_LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{SCORES})/.*"
+_LEAN = rf"{MANIFEST}|{EXPERIMENT}|{PLAN}|({PROFILES}|{PREDICTIONS}|{ANCHORS}|{SCORES})/.*"
 _TASK_LOG = rf"(.*/)?({TASK_LOG}|{SHUFFLE_LOG})\.gz"
 _SAMPLES = r"(speed|machine|processes)[^/]*"  # of each second: profiles rest on them
-_OF_JOB = r"job-[0-9]+-(history\.jhist|conf\.xml)\.gz"  # from which another tool makes its own
+_CONF = r"job-[0-9]+-conf\.xml\.gz"  # in which Hadoop itself has the seal
+_OF_JOB = rf"{_CONF}|job-[0-9]+-history\.jhist\.gz"  # from which another tool makes its own
 _KEPT = rf"{_OF_JOB}|{_SAMPLES}|{_TASK_LOG}"
+_DISCARDED = rf"({'|'.join(DISCARDED)})/[^/]+"
+_ALWAYS = rf"{_LEAN}|{_DISCARDED}/{RECORD}"
 _PUBLISHED = {
-    "scores": rf"{_LEAN}|trials/\w+/{RECORD}",
-    "traces": rf"{_LEAN}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/({_KEPT}))",
-    "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|({'|'.join(DISCARDED)})/.*",
+    "scores": rf"{_ALWAYS}|trials/\w+/({RECORD}|raw/{_CONF})",
+    "traces": rf"{_ALWAYS}|trials/\w+/({RECORD}|trace/(?!units\.).*|raw/({_KEPT}))",
+    "raw": rf"{_LEAN}|trials/\w+/({RECORD}|(trace|raw)/.*)|{_DISCARDED}/({RECORD}|(trace|raw)/.*)",
 }
 _TEXT = -1
 _START = 8
@@ -62,8 +65,9 @@ def published(run: Run, level: str) -> Iterator[str]:
     """
     Names of the files of *run* that are published at *level*, sorted, but for seals and hashes.
 
-    `scores`: from which predictions and scores can be made again; `traces`: profiles, too, and
-    what Hadoop says of each job; `raw`: all that was measured.
+    `scores`: from which predictions and scores can be made again, and the configurations of jobs,
+    which name the seal; `traces`: profiles, too, and what Hadoop says of each job; `raw`: all that
+    was measured.
     """
     pattern = re.compile(_PUBLISHED[level], re.DOTALL)
     records = run.trials()

@@ -30,7 +30,7 @@ from functools import cache, lru_cache, partial
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from harness.base.errors import DataError
@@ -40,6 +40,7 @@ from harness.core.store import Run
 from harness.core.store.seal import PLAN
 from harness.observe.storage.opener import Opener
 from harness.pseudonyms.contents import KEYS, is_open, pieces, published, rewrite
+from harness.pseudonyms.forms import conceal, encoded, secrets_in
 
 # Files that name hosts, users and queues, whether they are published or not.
 _NAMING = re.compile(r"trace/(job\.json|attempts\.parquet)|raw/job-\d{1,6}-conf\.xml\.gz")
@@ -47,7 +48,6 @@ _PROPERTY = re.compile(
     r"<property>\s*<name>([^<]*)</name>\s*<value>([^<]*)</value>(.*?)</property>", re.DOTALL
 )
 _SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
-_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----")
 _LEAST_SECRET = 6
 _MOST_NAME = 255
 _MOST_WORDS = 10**6  # characters; words that are remembered
@@ -92,6 +92,7 @@ _IN_WORDS = {
         r"(?<![\w.-])([A-Za-z][\w.-]*)/(?=\d{1,3}(?:\.\d{1,3}){3})"
         r"|\b(?:hdfs|viewfs|s?webhdfs|s3[an]?|abfss?|gs|o3?fs)://(?:[^/@]*@)?([A-Za-z][\w.-]*)"
         r"|://(?:[^/@]*@)?([A-Za-z][\w.-]*):\d"
+        r"|(?<![\w.-])(ip-\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}(?:\.[\w.-]+)?)"
         r"|\braw/containers/([^/]+)/|\braw/(?:speed|machine|processes)-([^/]+)\.(?:txt|jsonl)"
     ),
     "user": re.compile(
@@ -166,7 +167,7 @@ def _compile_patterns(
             kind = "known"
         elif name.isalpha() and (len(name) < 4 or name.lower() in vocabulary):
             kind = "word"
-        for form in written_forms(name, is_host=pseudonym.startswith("host-")):
+        for form in written_forms(name, is_of_any_case=pseudonym.startswith(("host-", "user-"))):
             pseudonym_by_form.setdefault(form, pseudonym)
             forms_by_kind[kind if _WORD.fullmatch(form) else "spaced"].add(form)
     patterns = {kind: pattern_of(forms) for kind, forms in forms_by_kind.items()}
@@ -190,10 +191,10 @@ def _compile_patterns(
     )
 
 
-def written_forms(name: str, *, is_host: bool) -> set[str]:
-    """*name* as it stands in text, XML, JSON and URLs; names of hosts also in one case."""
+def written_forms(name: str, *, is_of_any_case: bool) -> set[str]:
+    """*name* as it stands in text, XML, JSON and URLs; names of hosts and users in any one case."""
     forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
-    return forms | {name.lower(), name.upper()} if is_host else forms
+    return forms | {name.lower(), name.upper(), name.capitalize()} if is_of_any_case else forms
 
 
 class Pseudonyms:
@@ -215,6 +216,7 @@ class Pseudonyms:
         self._collected_names = defaultdict[str, set[str]](set)
         self._last_numbers = defaultdict[str, int](int)
         self._versions = set[str]()
+        self._disclosed = set[str]()
         self._vocabulary = set(own_words())
         self._collect_from_word = lru_cache(_MOST_WORDS)(partial(self._collect_matches, _IN_WORDS))
         self._compile()
@@ -226,7 +228,8 @@ class Pseudonyms:
         for run in runs:
             self._collect_from_run(run, level)
         self._number_names()
-        for value in environment_secrets():
+        self._disclosed = {text for run in runs for text in disclosed_texts(run)}
+        for value in self._environment_secrets():
             # What is a short word may be anything: it is searched for, and not replaced.
             if not value.isalnum() or len(value) > 2 * _LEAST_SECRET:
                 self._pseudonym_of("secret", value)
@@ -252,7 +255,8 @@ class Pseudonyms:
         return self
 
     def text(self, text: str) -> str:
-        """*text* with each name replaced, also as XML, JSON or a URL has it."""
+        """*text* with each name and secret replaced, also as XML, JSON or a URL has it."""
+        text = conceal(text, partial(self._pseudonym_of, "secret"))
         if self._patterns.spaced is not None:
             text = self._patterns.spaced.sub(self._replacement, text)
         return _WORD.sub(lambda match: self._replace_in_word(match[0]), text)
@@ -274,7 +278,7 @@ class Pseudonyms:
         """Each name, each secret of the environment and each private key in a file of *folder*."""
         opener = Opener(folder)
         remains = set[str]()
-        secrets = environment_secrets()
+        secrets = self._environment_secrets()
 
         def search(text: str, _: str) -> str:
             remains.update(self._private_parts(text, secrets))
@@ -291,16 +295,21 @@ class Pseudonyms:
             yield from ((name, what) for what in sorted(remains))
             remains.clear()
 
+    def _environment_secrets(self) -> dict[str, str]:
+        """Secrets of the environment; not what a run has to tell, such as the kernel's version."""
+        secrets = environment_secrets()
+        return {value: name for value, name in secrets.items() if value not in self._disclosed}
+
     def _private_parts(self, text: str, secrets: Mapping[str, str]) -> Iterator[str]:
         """What of *text* is not for the public, in words; *secrets* are variables by values."""
         for match in self._patterns.names_and_paths.finditer(text):
             if match.lastgroup != "word" and match[0] not in self.ids:
                 yield f"the name {excerpt(match[0])}"
         for value, variable in secrets.items():
-            if value in text:
+            if any(form in text for form in (value, *encoded(value))):
                 yield f"the value of {variable}"
-        if _PRIVATE_KEY.search(text):
-            yield "a private key"
+        for number, kind in secrets_in(text):
+            yield f"line {number}: {kind}"
 
     def _collect_from_run(self, run: Run, level: str) -> None:
         """Collect the names in what is published of *run* at *level*, and in what names hosts."""
@@ -453,6 +462,22 @@ def pattern_of(texts: Collection[str], depth: int = 4) -> str:
         rests = pattern_of({text[1:] for text in branch}, depth - 1)
         branches.append(f"{re.escape(letter)}(?:{rests})")
     return "|".join(branches)
+
+
+def disclosed_texts(run: Run) -> Iterator[str]:
+    """Texts of *run* that a bundle has to tell: what its machines and its programs are."""
+    manifest = run.read_manifest()
+    left: list[Any] = [manifest.machine, manifest.systems, manifest.nodes, manifest.python]
+    if manifest.versions is not None:
+        left.append(manifest.versions.model_dump())
+    while left:
+        value = left.pop()
+        if isinstance(value, dict):
+            left += value.values()
+        elif isinstance(value, list | tuple):
+            left += value
+        elif isinstance(value, str):
+            yield value
 
 
 def environment_secrets() -> dict[str, str]:

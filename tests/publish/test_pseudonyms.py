@@ -304,7 +304,8 @@ def test_secrets_are_found(tmp_path, monkeypatch, content, what):
     monkeypatch.setenv("PLANTED_PLAIN_KEY", "password")
     plant(tmp_path, "log.txt", content.encode())
 
-    assert [*Pseudonyms().found_in(tmp_path)] == [("log.txt", what)]
+    found = {(name, kind.rpartition(": ")[2]) for name, kind in Pseudonyms().found_in(tmp_path)}
+    assert ("log.txt", what) in found
 
 
 @pytest.mark.parametrize(
