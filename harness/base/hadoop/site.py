@@ -168,6 +168,11 @@ SPANS_FILE = "ltrace.spans"
 UNITS_FILE = "ltrace.units"
 
 # What Hadoop puts there itself (MRJobConfig.DEFAULT_MAPRED_ADMIN_JAVA_OPTS), and would leave out.
+# What says who may reach or use a cluster; names of secrets and tokens open nothing of it.
+_OPENING = re.compile(
+    r"(hadoop\.security|hadoop\.proxyuser|security|hadoop\.http\.authentication)\..*"
+    r"|.*(bind-host|bind\.address|\.acls?(\.|$)|acl-|acl_|permissions|superuser|impersonation).*"
+)
 _ADMIN_DEFAULT = "-Djava.net.preferIPv4Stack=true -Dhadoop.metrics.log.level=WARN"
 # It stands before mapreduce.application.classpath, which names the jars without hooks.
 _CLASS_PATH = "yarn.application.classpath"
@@ -273,6 +278,10 @@ def refused_overrides(spec: ClusterSpec) -> list[str]:
         for name in spec.site
         if _OWNED.fullmatch(name)
     }
+    if not spec.exposed:
+        for name in spec.site:
+            if _OPENING.fullmatch(name):
+                reasons[name] = "says who may reach the cluster: it needs cluster.exposed: true"
     reasons |= dict.fromkeys(fence.OWNED & spec.site.keys(), "keeps others out of the cluster")
     return [f"cluster.site.{name} {reason}" for name, reason in reasons.items()]
 

@@ -83,11 +83,12 @@ class Manifest(Record):
     *gpus_found* and *rates* are by node, and so is *micro*: bytes per second that the controls of a
     node gave while all nodes were measured at once, without a job.  *repeats_ended* says why no
     more trials were added.  *reused* has the run that measured a trial, where it was another.
-    *analysis_of* is the run that an analysis is about; a run has none.
+    *analysis_of* is the run that an analysis is about; a run has none.  *not_before* goes into the
+    seal: what nobody could know before some moment.
     """
 
     # What another version of the harness has written besides does not concern this one.
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     run: str
@@ -116,6 +117,7 @@ class Manifest(Record):
     repeats_ended: str = ""
     reused: dict[str, str] = Field(default_factory=dict)
     analysis_of: str = ""
+    not_before: str = ""
 
     def document(self) -> dict[str, Any]:
         """JSON document of the manifest: what it holds, without entries that are empty."""

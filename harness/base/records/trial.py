@@ -28,7 +28,7 @@ from harness.base.units import format_bit_rate, format_rate
 ID_VERSION = 1
 
 # Of every stored record: it changes with the fields of any of them (tests/store/shapes.json).
-SCHEMA_VERSION = 13
+SCHEMA_VERSION = 14
 OLDEST_READ = 2  # runs of the first shape have tables and profiles that nothing here knows
 SchemaVersion = Annotated[int, Field(ge=1, le=SCHEMA_VERSION)]
 
@@ -58,9 +58,9 @@ TraceMode = Literal["spans", "units", "logs", "off"]
 
 
 class Record(BaseModel):
-    """A frozen record that refuses fields it does not know."""
+    """A frozen record that refuses fields it does not know, and numbers that are not finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def is_imported(provider: str) -> bool:

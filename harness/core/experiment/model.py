@@ -646,6 +646,12 @@ class Experiment(_FileRecord):
         return is_imported(self.cluster.provider)
 
     @property
+    def own_code(self) -> dict[str, Code]:
+        """Models and workloads of the user's own, by their names."""
+        workloads = {spec.name: spec.code for spec in self.workloads if spec.code is not None}
+        return {**self.predict.code, **workloads}
+
+    @property
     def is_until_decided(self) -> bool:
         """Whether trials are added until the models' comparison has a verdict."""
         return self.repeat == UNTIL_DECIDED
