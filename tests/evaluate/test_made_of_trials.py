@@ -222,7 +222,7 @@ class TestSeals:
         Whatever else was noted of it.
         """
         run = Store(tmp_path).open_run(evaluation_experiment(), "")
-        assert blind_refusals(run, []) == ["it has no evidence"]
+        assert blind_refusals(run, []) == ["no seal was noted while it was measured"]
 
         Chain(run.opener).append("profiles/a.json", "0", starts=True)
         assert blind_refusals(run, []) == ["no seal was noted while it was measured"]
@@ -599,7 +599,7 @@ class TestReport:
 
         assert len(reasons) > 1
         data = made.report_data(with_tasks=False)
-        assert data.seal == {"not_blind": reasons[:1]}
+        assert data.seal == {"not_blind": reasons[:1], "order": ""}
         assert (data.timelines, data.jobs, data.task_times) == ([], {}, {})
 
     def test_has_all_that_there_is(self, stored):  # noqa: F811

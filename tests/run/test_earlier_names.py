@@ -12,7 +12,6 @@ from harness.core.experiment.file import read_experiment
 from harness.core.run.asking import with_models, with_present_names
 from harness.core.run.reproduce import reproduce
 from harness.core.run.session import Session
-from harness.core.store.run import MANIFEST
 from harness.models import EARLIER_NAMES, MODELS, find, reads_settings, require_models
 from tests.evaluate.test_flow import scored
 from tests.run.fakes import RecordingConsole
@@ -44,10 +43,8 @@ def stored(tmp_path):
     run = scored(tmp_path / "results")
     experiment = run.experiment()
     predict = experiment.predict.model_copy(update={"models": ("whatif", "nearest")})
-    manifest = run.read_manifest()
     document = experiment.model_copy(update={"predict": predict}).model_dump(mode="json")
-    manifest = manifest.model_copy(update={"experiment": document})
-    (run.path / MANIFEST).write_text(manifest.model_dump_json())
+    run.update_manifest(experiment=document)
     run.seal.path.unlink()
     for path in (run.path / "predictions").glob("*.jsonl"):
         path.unlink()

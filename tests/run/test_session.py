@@ -99,6 +99,8 @@ def session(tmp_path, clusters, monkeypatch):
     monkeypatch.setattr(HadoopHome, "find", staticmethod(lambda: home))
     monkeypatch.setattr(module, "probe_jar", lambda: None)
     monkeypatch.setattr(manifest, "source_commit", lambda: "0123456789ab")
+    # All trials have one history here, and no run is lawful (tests/evaluate/test_laws.py).
+    monkeypatch.setattr(steps, "broken_laws", lambda _: [])
     assert clusters.running == 0
 
     def build(text=EXPERIMENT, console=None, overrides=()):

@@ -175,7 +175,8 @@ class TestWrite:
         make.commit(run, trials[0])
 
         assert run.check_evidence()
-        names = [line.name for line in Chain(run.opener).lines().values()]
+        first, *names = [line.name for line in Chain(run.opener).lines().values()]
+        assert first == "manifest.json"
         assert names == [
             "profiles/wordcount.json", "predictions/sealed.json", f"trials/{trials[0].id}"
         ]  # fmt: skip

@@ -430,11 +430,12 @@ class TestChain:
 
     def test_names_what_was_stored_in_its_order(self, measured, lines):
         """
-        Trials, their tables, the profile, the seal, the scores, and at the end what the run is.
+        What the run is, trials, their tables, the profile, the seal, the scores; and it again.
         """
         first, second = (f"trials/{trial.id}" for trial in self.trials(measured))
 
         assert [json.loads(line)["name"] for line in lines] == [
+            "manifest.json",
             first,
             f"{first}/trace",
             second,

@@ -299,7 +299,7 @@ class TestCommand:
 
     def test_a_run_without_evidence(self, measured, tmp_path, into, capsys):
         """
-        It is taken in, and said to be unchecked.
+        It is taken in, and said to be unchecked; and, as both of its trials have one job, to lie.
         """
         (measured.path / "trials.jsonl").unlink()
         for evidence in measured.path.glob("trials/*/evidence.json"):
@@ -309,6 +309,7 @@ class TestCommand:
         assert main(["unpack", str(archive), "--results-dir", str(into), "--json"]) == 0
 
         document = json.loads(capsys.readouterr().out)
+        assert "job_1_0001 is a job of 2 trials" in document.pop("broken_laws")[0]
         assert document == {
             "schema_version": 1, "run": f"{into}/small/{measured.id}", "trials": 2, "done": 2,
             "has_evidence": False, "unchecked": [],

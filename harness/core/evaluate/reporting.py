@@ -23,6 +23,8 @@ from harness.core.reports import REPORTS
 from harness.core.reports.data import JobTaskTimes, ReportData
 from harness.core.reports.sections import make_document
 from harness.core.store import Run
+from harness.core.store.anchors import order_words
+from harness.core.store.published import unpublished_code
 from harness.scoring import METRICS
 
 REPORT_FILES = {
@@ -76,6 +78,7 @@ def report_data(trials: StoredTrials, *, with_tasks: bool = True) -> ReportData:
         task_times={record.trial.id: task_times(trials, record, job) for record, job in timelines},
         rates=probe_rates(trials, records),
         planned=len(trials.plan),
+        unpublished_code=unpublished_code(run.opener, trials.experiment.own_code),
         evidence=evidence_places(run, records),
     )
 
@@ -95,7 +98,8 @@ def seal_facts(trials: StoredTrials) -> dict[str, Any]:
     if not trials.run.finished and not trials.run.seal.exists():
         return {}
     trials.run.seal.check()
-    return {"not_blind": blind_refusals(trials.run, trials.done.values())[:1]}
+    refusals = blind_refusals(trials.run, trials.done.values())
+    return {"not_blind": refusals[:1], "order": "" if refusals else order_words(trials.run)}
 
 
 def probe_rates(trials: StoredTrials, records: Mapping[str, TrialRecord]) -> dict[str, float]:

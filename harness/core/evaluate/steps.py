@@ -26,6 +26,7 @@ from harness.base.text import excerpt
 from harness.clusters.monitor.rates import rate_statistics
 from harness.core.evaluate.drawn import draw_cells
 from harness.core.evaluate.drift import drift_of
+from harness.core.evaluate.laws import broken_laws
 from harness.core.evaluate.measurements import measure_profiling, measure_trials
 from harness.core.evaluate.predict import predict_cells
 from harness.core.evaluate.provenance import asked_model, blind_refusals
@@ -197,7 +198,7 @@ def predict_run(trials: StoredTrials, plan_of: PlanOfDraw | None = None) -> list
             by_model.append(prediction.model_copy(update=origin))
         run.write_predictions(model_name, by_model)
         predictions += by_model
-    run.seal.add(trials.experiment.question)
+    run.seal.add(trials.experiment.question, run.read_manifest().not_before)
     return predictions
 
 
@@ -208,7 +209,7 @@ def score_run(
     Compare the sealed predictions with the measured cells, and store the scores.
 
     Measurements and drift of *stored* scores count as they are, the others are made from traces.
-    *strict*: `EvidenceError` refuses a run that is not blind.
+    *strict*: `EvidenceError` refuses a run that is not blind, or that breaks a law.
     """
     run = trials.run
     run.seal.check()
@@ -217,6 +218,10 @@ def score_run(
     if refusals:
         what = f"the run is not blind: {refusals[0]}"
         fix = "measure it with predict: {order: blind}, or score it without --strict"
+        raise EvidenceError(what, where=str(run.path), fix=fix)
+    if strict and (broken := broken_laws(run.measured)):
+        what = "\n  ".join(["the run contradicts itself:", *map(str, broken)])
+        fix = "find out why: a fault, or a change; docs/results.md has the laws"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
     given = trials.published_measurements()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from statistics import median
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -185,17 +186,23 @@ def facts(results: ReportData) -> Facts:
     if ranking is not None and ranking.models:
         rests_on = foundations(results, ranking)
         open_pairs = undecided_pairs(results, ranking)
-    if results.seal:
-        reasons = "; ".join(results.seal["not_blind"])
-        blind = "Blind: every scored trial was measured after the predictions were sealed."
-        if any(record.trial.is_scored for record in results.trials):
-            rests_on.append(f"Not blind: {reasons}." if reasons else blind)
+    if results.seal and any(record.trial.is_scored for record in results.trials):
+        rests_on.append(order_sentence(results.seal))
     return Facts(
         good_for=() if foreign_sentence(results) else tuple(uses(results)),
         rests_on=tuple(rests_on),
         would_decide=tuple(open_pairs),
         caveats=tuple(caveats(results, ranking)),
     )
+
+
+def order_sentence(seal: Mapping[str, Any]) -> str:
+    """Whether the predictions were sealed before they were tried, and whose word that is."""
+    if reasons := "; ".join(seal["not_blind"]):
+        return f"Not blind: {reasons}."
+    order = str(seal["order"])
+    order = f"{order[:1].upper()}{order[1:]}"
+    return f"{order}: every scored trial was measured after the predictions were sealed."
 
 
 def foundations(results: ReportData, ranking: Ranking) -> list[str]:
@@ -364,8 +371,17 @@ def caveats(results: ReportData, ranking: Ranking | None) -> Iterator[str]:
     for find in _CONDITIONS:
         yield from find(results)
     yield from (f"The cluster: {text}." for text in results.manifest.get("limitations") or ())
+    yield from map(unpublished_sentence, results.unpublished_code)
     yield from not_applicable(results)
     yield from model_warnings(results.predictions, results.experiment.predict.code)
+
+
+def unpublished_sentence(name: str) -> str:
+    """Say that the source of a model or workload of the owner's does not travel."""
+    return (
+        f"The source of {name}, its owner's own, is not published: nobody else can make its numbers"
+        " again, and none of ours says what it reads."
+    )
 
 
 def missing_trials(results: ReportData) -> Iterator[str]:

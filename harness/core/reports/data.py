@@ -71,7 +71,8 @@ class ReportData:
     those of the speed probe during each trial, units per CPU second.  *evidence* is the place of a
     trial's logs, as the reader would type it.  *task_times* is what is known of the tasks of a
     timeline, by its trial.  *seal* says why the run is `not_blind` (empty: it is).  *planned*
-    counts the trials of the plan, run or not.
+    counts the trials of the plan, run or not.  *unpublished_code* names the owner's models and
+    workloads whose sources do not travel with this published run.
     """
 
     experiment: Experiment
@@ -91,6 +92,7 @@ class ReportData:
     vet: VetBook = field(default_factory=VetBook)
     seal: Mapping[str, Any] = field(default_factory=dict)
     planned: int = 0
+    unpublished_code: Sequence[str] = ()
 
     def label(self, cell_id: str) -> str:
         """Label of the cell with this id; the id itself where there is none."""

@@ -45,8 +45,8 @@ from harness.core.run.quiet import QuietWait
 from harness.core.run.rates import record_gpus, record_micro, record_rates
 from harness.core.run.trial import Outcome, TrialRunner
 from harness.core.store import Run, os_error_as_machine_error
+from harness.core.store.evidence import Discarded
 from harness.core.store.traces import store_trial
-from harness.core.store.trials import Discarded
 
 OnError = Literal["stop", "skip"]
 OnDisturbed = Literal["repeat", "keep"]

@@ -30,8 +30,10 @@ from harness.clusters.monitor.rates import are_rates_required
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.grid import expand
 from harness.core.experiment.model import Experiment, Predict
+from harness.core.experiment.planned import planned_trials
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
+from harness.core.run.anchors import anchor, anchor_seal
 from harness.core.run.asking import is_lent_alike, lent_profiles, require_controls
 from harness.core.run.decides import (
     asked_cells,
@@ -46,7 +48,6 @@ from harness.core.run.decides import (
     require_enough_to_draw,
     undecided_text,
 )
-from harness.core.run.drawn import planned_trials
 from harness.core.run.estimate import Estimator, Remaining
 from harness.core.run.execute import Execution, OnDisturbed, OnError, cluster_name
 from harness.core.run.experiment_file import ExperimentFile
@@ -311,6 +312,8 @@ class Session:
         trials: Sequence[Trial] | None = None,
         more: MoreTrials | None = None,
         more_here: MoreTrials | None = None,
+        anchor_command: str = "",
+        not_before: str = "",
     ) -> tuple[Run, int]:
         """
         Run what is missing of the newest unfinished run, or of a new one; count the failures.
@@ -318,7 +321,8 @@ class Session:
         *reuse*: trials that other runs have measured on this machine are taken over.  *trials* are
         those of the grid, unless they are given.  *more* gives trials to be added at the end until
         there is none: of itself those that a verdict takes; *more_here* on the cluster that has
-        just run the last one.
+        just run the last one.  The *anchor_command* is told of the seal and of the end; what nobody
+        knew *not_before* some moment goes into the seal.
         """
         self._require_decisive(self.decision())
         self.preflight.require()
@@ -338,6 +342,8 @@ class Session:
             remake_missing_traces(run)
             run.write_plan(trials)
             record_command(run, experiment, self.versions, self.overrides)
+            if not_before and not run.seal.exists():
+                run.update_manifest(not_before=not_before)
             planned = run.read_plan()
             execution = Execution(
                 run=run,
@@ -352,7 +358,7 @@ class Session:
                 wait_quiet_s=wait_quiet_s,
                 remaining=self._announce(run, experiment, planned),
                 needs_rates=are_rates_required(experiment.predict.models),
-                seal=cache(lambda: self.seal(run) if experiment.predict.is_blind else ""),
+                seal=cache(lambda: self._anchored_seal(run, anchor_command)),
                 more_here=more_here and partial(more_here, run),
             )
             execution.execute(planned, set(run.trials()))
@@ -361,7 +367,7 @@ class Session:
                 self.console.say(added_text(added))
                 planned = (*planned, *added)
                 execution.execute(planned, set(run.trials()))
-            run.finish()
+            run.finish(partial(self._anchor_end, run, anchor_command))
         records = run.trials()
         ended = {trial.id for trial in planned} & records.keys()
         return run, sum(records[trial_id].state != "done" for trial_id in ended)
@@ -430,6 +436,19 @@ class Session:
             sealed = count(len(predictions), "prediction")
             self.console.say(f"{sealed} {verb} sealed: {run.seal.path}")
         return run.seal.sha256()
+
+    def _anchored_seal(self, run: Run, anchor_command: str) -> str:
+        """SHA-256 of the seal of *run*, of which somebody was told; empty: it is not blind."""
+        if not run.experiment().predict.is_blind:
+            return ""
+        sha256 = self.seal(run)
+        anchor_seal(run, anchor_command, self.console.say)
+        return sha256
+
+    def _anchor_end(self, run: Run, anchor_command: str, last_line: str) -> None:
+        """Tell the *anchor_command* of the end of *run*, where there is a seal and a command."""
+        if anchor_command and run.seal.exists():
+            anchor(run, "end", last_line, anchor_command, self.console.say)
 
     def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import calendar
+import hashlib
 import json
 import re
 import time
@@ -18,7 +19,7 @@ from harness.base.records.manifest import Manifest
 from harness.base.records.trial import SCHEMA_VERSION, Trial, Versions, digest, trial_id
 from harness.base.text import excerpt
 from harness.core.experiment.model import Experiment
-from harness.core.store.evidence import CHAIN
+from harness.core.store.evidence import CHAIN, Chain
 from harness.core.store.packed import is_bundle, opened
 from harness.core.store.published import bundle_of
 from harness.core.store.readings import (
@@ -47,7 +48,7 @@ from harness.observe.storage.files import (
     rename_durably,
     sync_tree,
 )
-from harness.observe.storage.opener import MANIFEST
+from harness.observe.storage.opener import MANIFEST, Opener
 
 __all__ = ["RawLogs", "Run", "Store", "TrialFolder", "check_name", "os_error_as_machine_error"]
 
@@ -98,8 +99,11 @@ class Store:
             )
             with os_error_as_machine_error(target):
                 scratch.mkdir()
-                (scratch / MANIFEST).write_bytes(json_bytes(manifest.document()))
+                data = json_bytes(manifest.document())
+                (scratch / MANIFEST).write_bytes(data)
                 (scratch / EXPERIMENT).write_bytes(text.encode())
+                sha256 = hashlib.sha256(data).hexdigest()
+                Chain(Opener(scratch)).append(MANIFEST, sha256, starts=True)
                 sync_tree(scratch)
                 rename_durably(scratch, target)
         unfinished = [run for run in earlier if not run.finished]

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar, get_args
 from weakref import WeakKeyDictionary
 
 from pydantic import Field
@@ -25,7 +25,7 @@ from harness.base.errors import EvidenceError
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
 from harness.base.text import excerpt
 from harness.observe.storage.files import folders, json_bytes, os_error_as_machine_error, write_file
-from harness.observe.storage.opener import PACKED, Opener
+from harness.observe.storage.opener import MANIFEST, PACKED, Opener
 
 EVIDENCE = "evidence.json"
 CHAIN = "trials.jsonl"
@@ -33,7 +33,10 @@ SCORES = "scores"
 MAKE_SCORES = "harness score FILE makes them again"
 _RESTORE = "restore it from a copy, or measure again: harness all FILE --new"
 _MOST_NAMED = 12
-_DERIVED = ("profiles/*.json", "predictions/sealed*.json")
+# Trials that are never counted: one that failed and was run again, and so on.
+Discarded = Literal["retried", "warmup", "disturbed"]
+DISCARDED: tuple[Discarded, ...] = get_args(Discarded)
+_DERIVED = ("profiles/*.json", "predictions/sealed*.json", "anchors/*.json")
 
 
 class _Linked(Protocol):
@@ -183,12 +186,31 @@ def growing(opener: Opener, path: Path) -> Iterator[Callable[[bytes], None]]:
             yield add
 
 
-def write_evidence(folder: Path, opener: Opener) -> None:
-    """Hash what was measured in the trial in *folder*, and note it in the chain of its run."""
+def write_evidence(folder: Path, opener: Opener, name: str) -> None:
+    """Hash what was measured in the trial in *folder*, and note it as *name* in its run's chain."""
     evidence = Evidence(measured=_hash_files(folder, opener))
-    name = f"trials/{folder.name}"
     write_file(folder / EVIDENCE, json_bytes(evidence.model_dump(mode="json")), folder)
     Chain(opener).append(name, evidence.hashes(name)[name], starts=True)
+
+
+def note_move(folder: Path, opener: Opener, name: str) -> None:
+    """Note that the trial in *folder*, if it has evidence, is *name* from now on."""
+    if (folder / EVIDENCE).exists():
+        evidence = opener.read_record(Evidence, folder / EVIDENCE, _RESTORE)
+        Chain(opener).append(name, evidence.hashes(name)[name])
+
+
+def note_losses(opener: Opener) -> None:
+    """
+    Note which discarded trials the chain names and nobody has: with no hash.
+
+    Whoever was killed between the line and the folder has lost that trial, which is not run again.
+    """
+    chain = Chain(opener)
+    for name, sha in _noted(chain.lines()).items():
+        is_discarded = name.partition("/")[0] in DISCARDED
+        if is_discarded and sha and not opener.exists(opener.root / name):
+            chain.append(name, "")
 
 
 def add_tables(folder: Path, tables: Path, opener: Opener, scratch: Path) -> None:
@@ -218,16 +240,21 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
         return False
     stored = dict[str, str]()
     problems = list[str]()
+    noted = _noted(lines)
+    if has_manifest_first(lines):
+        trial_folders += [folder for kind in DISCARDED for folder in folders(run_path / kind)]
     # One after the other: with many small files threads wait for each other, and take longer.
     for folder in trial_folders:
         hashes, changes = _check_trial(opener, folder)
         stored |= hashes
         problems += changes
-    noted = _noted(lines)
     scores = noted.pop(SCORES, "")
     if with_scores and scores and scores != hash_folder(run_path / SCORES, opener):
         problems.append(f"{SCORES} were changed: {MAKE_SCORES}")
     stored |= _hash_others(opener, noted)
+    if not last_line and _is_manifest_before(lines, stored.get(MANIFEST, "")):
+        noted[MANIFEST] = stored[MANIFEST]
+    noted = {name: sha for name, sha in noted.items() if sha}
     if not lines:
         problems = [f"{CHAIN} is missing"]
     elif last_line and last_line not in lines:
@@ -239,9 +266,21 @@ def check_evidence(opener: Opener, last_line: str, *, with_scores: bool) -> bool
     return True
 
 
+def has_manifest_first(lines: Mapping[str, Line]) -> bool:
+    """Whether the chain names the manifest before all else, and discarded trials, too."""
+    first = next(iter(lines.values()), None)
+    return first is not None and first.name == MANIFEST
+
+
+def _is_manifest_before(lines: Mapping[str, Line], sha: str) -> bool:
+    """Whether *sha* is the manifest's last hash but one: a harness was killed in between."""
+    hashes = [line.sha256 for line in lines.values() if line.name == MANIFEST]
+    return sha in hashes[-2:-1]
+
+
 def _hash_others(opener: Opener, noted: Iterable[str]) -> dict[str, str]:
     """Hashes of what there is beside trials: of *noted* names, and of profiles and seals."""
-    names = {name for name in noted if not name.startswith("trials/")}
+    names = {name for name in noted if name.partition("/")[0] not in ("trials", *DISCARDED)}
     for pattern in _DERIVED:
         names |= {path.relative_to(opener.root).as_posix() for path in opener.glob(pattern)}
     paths = {name: opener.root / name for name in names}
@@ -257,7 +296,7 @@ def _listed(problems: Iterable[str]) -> str:
 
 def _check_trial(opener: Opener, folder: Path) -> tuple[dict[str, str], list[str]]:
     """Hashes of the parts of a trial's evidence, and what differs from it in its files."""
-    name = f"trials/{folder.name}"
+    name = f"{folder.parent.name}/{folder.name}"
     if not (folder / EVIDENCE).exists():
         return {name: ""}, [f"{name}/{EVIDENCE} is missing"]
     evidence = opener.read_record(Evidence, folder / EVIDENCE, _RESTORE)

@@ -19,9 +19,9 @@ from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError, MachineError
 from harness.base.text import excerpt
+from harness.core.store.evidence import DISCARDED
 from harness.core.store.published import WITH_EVIDENCE, level_of
 from harness.core.store.sums import SUMS, check_sums
-from harness.core.store.trials import DISCARDED
 from harness.observe.storage.files import (
     exclusive_lock,
     folders,

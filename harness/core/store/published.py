@@ -7,13 +7,16 @@ cannot be made again there, so the error names what the run can be asked without
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from harness.base.errors import DataError
+from harness.base.records.trial import Code
 from harness.core.store.sums import SUMS
 from harness.observe.storage.opener import Opener
 
 ORIGINALS = "originals.json"
+CODE = "code"  # sources of models and workloads of their owner's, beside a published run
 
 # What a run of each level lacks, from the leanest level on; the last one lacks nothing.
 LACKS = {
@@ -32,6 +35,23 @@ _ANSWERS = {
 }
 _OF_BUNDLE = "harness compare and publish --check take its bundle"
 RESTORE_BUNDLE = "get the bundle again: harness publish makes it"
+
+
+def source_name(code: Code) -> str:
+    """Name of the source of *code* in a published run: that of what is in it."""
+    return f"{CODE}/{code.sha256}.py"
+
+
+def unpublished_code(opener: Opener, own_code: Mapping[str, Code]) -> tuple[str, ...]:
+    """Models and workloads of *own_code* whose sources are not in the published run at *opener*."""
+    if not level_of(opener):
+        return ()
+    lacking = (
+        name
+        for name, code in own_code.items()
+        if not opener.exists(opener.root / source_name(code))
+    )
+    return tuple(lacking)
 
 
 def bundle_of(run_path: Path) -> Path | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import time
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from harness.base.errors import DataError, EvidenceError, MachineError
+from harness.base.errors import DataError, EvidenceError, HarnessError, MachineError
 from harness.base.records.draw import Draw
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
@@ -20,14 +23,17 @@ from harness.base.records.trial import OLDEST_READ, SCHEMA_VERSION, Record, Tria
 from harness.base.text import excerpt
 from harness.base.units import format_bytes
 from harness.core.experiment.model import Experiment
+from harness.core.store import ledger
 from harness.core.store.evidence import (
     CHAIN,
+    DISCARDED,
     MAKE_SCORES,
     SCORES,
     Chain,
     add_tables,
     check_evidence,
     hash_folder,
+    note_losses,
     write_evidence,
 )
 from harness.core.store.published import (
@@ -38,8 +44,17 @@ from harness.core.store.published import (
     require_published,
 )
 from harness.core.store.readings import run_of_reading, write_source
-from harness.core.store.seal import ANALYSES, DRAWN, PLAN, PREDICT, PREDICTIONS, PROFILES, RunSeal
-from harness.core.store.trials import DISCARDED, RECORD, RawLogs, TrialFolder, read_trial
+from harness.core.store.seal import (
+    ANALYSES,
+    ANCHORS,
+    DRAWN,
+    PLAN,
+    PREDICT,
+    PREDICTIONS,
+    PROFILES,
+    RunSeal,
+)
+from harness.core.store.trials import RECORD, RawLogs, TrialFolder, read_trial
 from harness.observe.storage import tables
 from harness.observe.storage.files import (
     LEAST_FREE_BYTES,
@@ -63,7 +78,9 @@ FINISHED = "finished"
 SCORES_FILE = "scores.json"
 # All that a run's folder has (docs/results.md); whatever else lies there is somebody's.
 _MADE_FILES = (EXPERIMENT, MANIFEST, PLAN, CHAIN, FINISHED, "lock")
-_MADE_FOLDERS = ("incoming", "trials", *DISCARDED, PROFILES, PREDICTIONS, SCORES, ANALYSES)
+_MADE_FOLDERS = (
+    "incoming", "trials", *DISCARDED, PROFILES, PREDICTIONS, ANCHORS, SCORES, ANALYSES,
+)  # fmt: skip
 _MADE_REPORTS = ("report.html", "report.md", "report.json", "hibench.report")
 MADE = frozenset((*_MADE_FILES, *_MADE_FOLDERS, *_MADE_REPORTS))
 
@@ -130,7 +147,9 @@ class Run:
         document = self.read_manifest().document()
         version = {"schema_version": SCHEMA_VERSION}
         manifest = Manifest.model_validate({**document, **version, **entries})
-        write_file(self.path / MANIFEST, json_bytes(manifest.document()), self._incoming)
+        data = json_bytes(manifest.document())
+        Chain(self.opener).append(MANIFEST, hashlib.sha256(data).hexdigest())
+        write_file(self.path / MANIFEST, data, self._incoming)
         return manifest
 
     def experiment(self) -> Experiment:
@@ -160,17 +179,25 @@ class Run:
         """Whether the run has come to its end."""
         return (self.path / FINISHED).exists()
 
-    def finish(self) -> None:
+    def finish(self, anchor: Callable[[str], None] | None = None) -> None:
         """
         Mark the run as ended: the next one of its experiment opens a new folder.
 
-        The mark holds the hash of the last line of the chain, so that none can be cut off.
+        The mark holds the hash of the last line of the chain, so that none can be cut off; *anchor*
+        is given it before, and may add to the chain.
         """
+        note_losses(self.opener)
         for name in (MANIFEST, EXPERIMENT, PLAN):
             if (self.path / name).exists():
                 Chain(self.opener).append(name, self.opener.sha256(self.path / name))
-        last_line = next(reversed(Chain(self.opener).lines()), "")
+        if anchor is not None and (last_line := self._last_line()):
+            anchor(last_line)
+        last_line = self._last_line()
         write_file(self.path / FINISHED, last_line.encode(), self._incoming)
+
+    def _last_line(self) -> str:
+        """Hash of the last line of the chain; empty where there is none."""
+        return next(reversed(Chain(self.opener).lines()), "")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -179,7 +206,33 @@ class Run:
         with exclusive_lock(self.path / "lock", f"run {self.id}"):
             self.opener.require_plain()
             with self._emptied():
-                yield
+                try:
+                    yield
+                finally:
+                    self.note_in_ledger()
+
+    def note_in_ledger(self, published: str = "") -> None:
+        """
+        Let this machine remember how far the run has come; nothing depends on it.
+
+        *published*: it has become a part of the bundle whose `SHA256SUMS` has this hash.
+        """
+        if self.measured is not self or self.is_published:
+            return
+        with suppress(HarnessError):  # what is wrong with the run is said by who reads it
+            lines = Chain(self.opener).lines()
+            if lines:
+                entry = ledger.Entry(
+                    run=self.id,
+                    experiment=str(self.read_manifest().experiment.get("name", "")),
+                    lines=len(lines),
+                    line=next(reversed(lines)),
+                    finished=self.finished,
+                    noted_s=round(time.time(), 3),
+                    sealed=self.seal.sha256() if self.seal.exists() else "",
+                    published=published,
+                )
+                ledger.note(entry)
 
     @contextmanager
     def output_lock(self) -> Iterator[None]:
@@ -316,7 +369,7 @@ class Run:
                 source_run.opener.copy(source / file_name, copy)
             document = record.model_copy(update={"trial": trial}).model_dump(mode="json")
             (folder / RECORD).write_bytes(json_bytes(document))
-            write_evidence(folder, self.opener)
+            write_evidence(folder, self.opener, f"trials/{trial.id}")
             sync_tree(folder)
             target.parent.mkdir(exist_ok=True)
             rename_durably(folder, target)
@@ -423,6 +476,9 @@ class Run:
                 raise
             what = error.what.partition(f": {MAKE_SCORES}")[0]
             raise EvidenceError(what, where=error.where, fix=RESTORE_BUNDLE) from error
+        if is_sound and self.measured is self and not self.is_published:
+            lines = Chain(self.opener).lines()
+            ledger.require_agreement(self.id, lines, self.path, finished=self.finished)
         # The scores of the run say nothing of an analysis.
         return (
             is_sound if self.measured is self else self.measured.check_evidence(with_scores=False)

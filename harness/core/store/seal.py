@@ -27,6 +27,7 @@ PROFILES = "profiles"
 PREDICTIONS = "predictions"
 SEAL = f"{PREDICTIONS}/sealed.json"
 DRAWN = f"{PREDICTIONS}/drawn.json"
+ANCHORS = "anchors"
 PREDICT = "predict again, which makes an analysis with a seal of its own: harness predict RUN"
 
 
@@ -34,13 +35,15 @@ class Seal(Record):
     """
     `sealed.json`: hashes of plan, profiles and predictions, by the name of the file.
 
-    *question* is what was asked, without its words; older seals have none.
+    *question* is what was asked, without its words; older seals have none.  *not_before* is what
+    nobody could know before some moment, such as the value of a beacon: the seal came after it.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     sealed_s: float
     sha256: dict[str, str]
     question: Question | None = None
+    not_before: str = ""
 
 
 class RunSeal:
@@ -82,14 +85,19 @@ class RunSeal:
         files = (path for path in paths if not path.name.startswith("sealed"))
         return sorted(files, key=lambda path: path.stem)
 
-    def add(self, question: Question | None = None) -> None:
-        """Hash plan, profiles and predictions and keep the *question*: none can change unseen."""
+    def add(self, question: Question | None = None, not_before: str = "") -> None:
+        """
+        Hash plan, profiles and predictions, and keep the *question*: none can change unseen.
+
+        *not_before* is what nobody could know before some moment, if anything.
+        """
         hashes = {name: self._opener.sha256(self._run / name) for name in self.names()}
         asked = question and question.asks
         with suppress(DataError):  # none is there yet
             if self.read() == hashes and self.question() in (asked, None):
                 return
-        seal = Seal(sealed_s=round(time.time(), 3), sha256=hashes, question=asked)
+        sealed_s = round(time.time(), 3)
+        seal = Seal(sealed_s=sealed_s, sha256=hashes, question=asked, not_before=not_before)
         self.store(SEAL, json_bytes(seal.model_dump(mode="json")))
 
     def store(self, file_name: str, data: bytes) -> None:

@@ -10,13 +10,13 @@ import zlib
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import BinaryIO, Literal, cast, get_args
+from typing import BinaryIO, cast
 
 from harness.base.errors import DataError
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.records.trial import Trial, TrialRecord
 from harness.base.text import excerpt
-from harness.core.store.evidence import write_evidence
+from harness.core.store.evidence import Discarded, note_move, write_evidence
 from harness.observe.storage.files import (
     check_name,
     json_bytes,
@@ -28,8 +28,6 @@ from harness.observe.storage.files import (
 from harness.observe.storage.opener import Opener
 
 RECORD = "trial.json"
-Discarded = Literal["retried", "warmup", "disturbed"]
-DISCARDED: tuple[Discarded, ...] = get_args(Discarded)
 _RERUN = (
     "restore it from a copy, or move the trial's folder out of the run:"
     " harness run FILE measures it again"
@@ -74,11 +72,13 @@ class TrialFolder:
                     where=str(target),
                     fix="a done trial is never measured again in the same run: open a new run",
                 )
+            retried = self._free_folder("retried")
             with os_error_as_machine_error(target):
-                rename_durably(target, self._free_folder("retried"))
+                note_move(target, self._opener, f"retried/{retried.name}")
+                rename_durably(target, retried)
         self._close(record)
         with os_error_as_machine_error(target):
-            write_evidence(self._folder, self._opener)
+            write_evidence(self._folder, self._opener, f"trials/{self.trial.id}")
             target.parent.mkdir(exist_ok=True)
             rename_durably(self._folder, target)
         return target
@@ -88,6 +88,7 @@ class TrialFolder:
         self._close(record)
         target = self._free_folder(kind)
         with os_error_as_machine_error(target):
+            write_evidence(self._folder, self._opener, f"{kind}/{target.name}")
             rename_durably(self._folder, target)
         return target
 

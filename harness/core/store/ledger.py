@@ -1,0 +1,133 @@
+"""
+The ledger of this machine: how far each run had come when a harness last let go of it.
+
+The chain of a run shows that no line of it was changed.  Who removes its last lines, what they name
+and the mark of the end has a shorter run, which is as whole as the longer one was.  The ledger lies
+elsewhere, in the state folder of the user, so this machine notices.  It proves nothing to others,
+and nothing to those who may write there.
+
+A line is added where a run was locked and its chain has grown.  A ledger that cannot be written
+stops no measurement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from harness.base.documents.wording import count
+from harness.base.errors import EvidenceError, HarnessError
+from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.clusters.state import state_folder
+from harness.core.store.evidence import Line, growing
+from harness.observe.storage.files import json_bytes
+from harness.observe.storage.opener import Opener
+
+LEDGER = "runs.jsonl"
+_FIX = "take the ledger's last line out"
+
+
+class Entry(Record):
+    """
+    A *run* of an *experiment* whose chain had so many *lines*, the last with the hash *line*.
+
+    *sealed* is the hash of its seal, if it had one; *published* that of the `SHA256SUMS` of the
+    bundle that was made of it at that moment.
+    """
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    run: str
+    experiment: str
+    lines: int
+    line: str
+    finished: bool
+    noted_s: float
+    sealed: str = ""
+    published: str = ""
+
+
+class Registered(NamedTuple):
+    """A run that was sealed on this machine: when that was first seen, and what became of it."""
+
+    run: str
+    experiment: str
+    sealed: str
+    first_s: float
+    finished: bool
+    published: str
+
+
+def note(entry: Entry) -> None:
+    """Add how far a run has come, unless the ledger says so already."""
+    with suppress(HarnessError, OSError):
+        last = next(reversed([*entries(entry.run)]), None)
+        if last is not None and not entry.published:
+            known = (last.line, last.finished, last.sealed)
+            if known == (entry.line, entry.finished, entry.sealed):
+                return
+        path = ledger_file()
+        with growing(Opener(path.parent), path) as add:
+            add(json_bytes(entry.model_dump(mode="json"), indent=None))
+
+
+def registered() -> list[Registered]:
+    """Every run that was sealed on this machine, by the moment when that was noted."""
+    found = dict[str, Registered]()
+    for entry in entries():
+        if not entry.sealed and entry.run not in found:
+            continue
+        known = found.get(entry.run)
+        found[entry.run] = Registered(
+            run=entry.run,
+            experiment=entry.experiment,
+            sealed=entry.sealed,
+            first_s=entry.noted_s if known is None else known.first_s,
+            finished=entry.finished,
+            published=entry.published or ("" if known is None else known.published),
+        )
+    return [*found.values()]
+
+
+def entries(run_id: str = "") -> Iterator[Entry]:
+    """What the ledger has of a run, or of all, oldest first; nothing where there is no ledger."""
+    path = ledger_file()
+    if path.exists():
+        for entry in Opener(path.parent).read_lines(Entry, path, _FIX):
+            if run_id in ("", entry.run):
+                yield entry
+
+
+def contradictions(run_id: str, chain: Mapping[str, Line], *, finished: bool) -> list[str]:
+    """What this machine knows of a run that the run itself does not show any more."""
+    against = []
+    had_finished = ""
+    for entry in entries(run_id):
+        moment = datetime.fromtimestamp(entry.noted_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        if entry.line not in chain:
+            against.append(
+                f"on {moment} its chain had {count(entry.lines, 'line')}, of which the last one,"
+                f" {entry.line[:16]}, is missing"
+            )
+        had_finished = moment if entry.finished else had_finished
+    if had_finished and not finished:
+        against.append(f"on {had_finished} it had ended, and its mark of that is gone")
+    return against
+
+
+def require_agreement(
+    run_id: str, chain: Mapping[str, Line], path: Path, *, finished: bool
+) -> None:
+    """`EvidenceError`: this machine knows more of the run at *path* than its files show."""
+    if against := contradictions(run_id, chain, finished=finished):
+        what = "\n  ".join(["this machine knows more of this run than its files show:", *against])
+        fix = "restore it from a copy; if it is meant to be so, take its lines out of"
+        fix += f" {ledger_file()}"
+        raise EvidenceError(what, where=str(path), fix=fix)
+
+
+def ledger_file() -> Path:
+    """Path of the ledger, which need not exist."""
+    return state_folder() / LEDGER
