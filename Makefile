@@ -20,6 +20,7 @@ test:  ## three rings: fast, process, live
 
 # The tests of each part of harness/: make fast PART=models, make process PART=models.
 # What several parts share stands in several rows.
+tests-of-anchoring := anchoring
 tests-of-base := hadoop records stats test_text.py
 tests-of-models := contracts/test_models.py models sim validation
 tests-of-observe := parsing profiling store/test_recordings.py

@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 
+from pathlib import Path
+
 import pytest
 
 from _pytest.nodeid import NodeId
@@ -58,6 +60,18 @@ def refuse_slow_work(event, arguments):
 
 
 sys.addaudithook(refuse_slow_work)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_ledger():
+    """
+    What tests measure, copy and cut is in no ledger of this machine (tests/store/test_ledger.py).
+    """
+    from harness.core.store import ledger
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ledger, "ledger_file", lambda: Path("/nonexistent/runs.jsonl"))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

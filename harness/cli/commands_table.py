@@ -118,6 +118,12 @@ def _tracer() -> ModuleType:
     return command
 
 
+def _anchoring() -> ModuleType:
+    from harness.anchoring import command
+
+    return command
+
+
 def _ask() -> ModuleType:
     from harness.tuning import ask_command
 
@@ -173,8 +179,12 @@ GROUPS = {
         "plot": Row(lambda: _export().plot, "Write a figure of a report as SVG, PDF or PNG."),
         "export": Row(lambda: _export().export, "Write a run as CSV, Parquet, LaTeX and JUnit."),
         "publish": Row(lambda: _publish().publish, "Make a bundle that a stranger can check."),
+        "verify": Row(lambda: _publish().verify, "Check a bundle that somebody published."),
         "reproduce": Row(lambda: _reading().reproduce, "Make the results of a run again."),
         "unpack": Row(lambda: _steps().unpack, "Take in a run that somebody packed, and check it."),
+        "anchor": Row(
+            lambda: _anchoring().anchor_group, "Have somebody outside see what a run has sealed."
+        ),
         "gc": Row(lambda: _runs().gc, "Name and remove empty and abandoned runs."),
     },
     "Jobs that have run before": {

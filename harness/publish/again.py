@@ -14,26 +14,34 @@ import shutil
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from harness.base.errors import SpecError
 from harness.base.records.question import Question
 from harness.base.text import read_json
 from harness.core.evaluate.flow import Evaluation
-from harness.core.experiment.question import read_question, with_question
+from harness.core.experiment.question import with_question
 from harness.core.store import Run, os_error_as_machine_error
 from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
 from harness.core.store.packed import home_of, opened
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
-from harness.core.store.sums import REPLICATIONS, check_sums
+from harness.core.store.sums import REPLICATIONS, check_sums, write_sums
 from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.publish import crate
-from harness.publish.bundle import Published, move_into_place, refuse_existing, write_rest
-from harness.publish.data import FIX, make_claim, question_of_row, read_table, write_tables
+from harness.publish.bundle import (
+    Published,
+    asked_anew,
+    move_into_place,
+    refuse_existing,
+    write_data,
+    write_pages,
+)
+from harness.publish.data import FIX, question_of_row, read_table, write_tables
+from harness.publish.publication import PUBLICATION, Publication, read_publication
 from harness.publish.rules import RULES_FILE
-from harness.scoring.claims import models_by_paper
 
 _COPIED = ("system.json", "disclosure.md")
 _TABLES_KEPT = ("trials", "measurements", "predictions")
@@ -61,16 +69,13 @@ def publish_again(
     check_sums(source)
     opener = Opener(source)
     opener.require_plain()
-    first = min(folders(source / "runs"))
-    level = str(read_json(opener.read(first / ORIGINALS, FIX))["level"])
-    division = str(read_json(opener.read(source / RULES_FILE, FIX))["division"])
+    before = read_publication(opener)
+    publication = _publication(opener, before, authors, licence, questions)
     scratch = folder.absolute().with_name(f".{folder.name}.again")
     with os_error_as_machine_error(folder):
         scratch.mkdir(parents=True)
         try:
             shutil.copytree(source / "runs", scratch / "runs")
-            for name in _COPIED:
-                shutil.copyfile(source / name, scratch / name)
             if (source / REPLICATIONS).is_dir():  # what was measured again says of which bundle
                 shutil.copytree(source / REPLICATIONS, scratch / REPLICATIONS)
             asked = asked_before(opener)
@@ -79,24 +84,51 @@ def publish_again(
                 for path in sorted(folders(scratch / "runs"))
             ]
             _require_asked(evaluations, questions)
-            write_tables(evaluations, scratch / "data", str)
-            for name in _TABLES_KEPT:
-                shutil.copyfile(source / f"data/{name}.csv", scratch / f"data/{name}.csv")
-            keep_runs(opener, scratch / "data/runs.csv")
-            published = write_rest(
-                evaluations,
-                make_claim(evaluations),
-                scratch,
-                clean=str,
-                level=level,
-                division=division if division == "open" else None,
-                authors=authors or crate.NOBODY,
-                licence=licence,
-            )
+            write = write_data if before else partial(write_older_data, opener)
+            published = write_pages(evaluations, scratch, publication, write_data=write)
+            if before is None:
+                (scratch / PUBLICATION).unlink()
+                write_sums(scratch)
             move_into_place(scratch, folder, is_packed=is_packed, earlier=home_of(bundle))
         finally:
             remove_tree(scratch)
     return published
+
+
+def _publication(
+    bundle: Opener,
+    before: Publication | None,
+    authors: Sequence[crate.Author],
+    licence: str,
+    questions: Mapping[str, str],
+) -> Publication:
+    """How *bundle* is published now; a closed one has to meet the present rules anew."""
+    if before is None:
+        first = min(folders(bundle.root / "runs"))
+        level = str(read_json(bundle.read(first / ORIGINALS, FIX))["level"])
+        division = str(read_json(bundle.read(bundle.root / RULES_FILE, FIX))["division"])
+        before = Publication(level=level, division=division, authors=crate.NOBODY)
+    return Publication(
+        level=before.level,
+        division="open" if before.division == "open" else "",
+        licence=licence or before.licence,
+        authors=tuple(map(dict, authors)) or before.authors,
+        dated_s=before.dated_s,
+        unpublished=before.unpublished,
+        questions={**before.questions, **questions},
+    )
+
+
+def write_older_data(bundle: Opener, evaluations: Sequence[Evaluation], folder: Path) -> None:
+    """
+    Write the tables of an earlier version's *bundle* into *folder*, with what it says itself.
+
+    Its runs lack the configurations of their jobs, from which the rest was made.
+    """
+    write_tables(evaluations, folder / "data", str)
+    for name in (*_COPIED, *(f"data/{table}.csv" for table in _TABLES_KEPT)):
+        shutil.copyfile(bundle.root / name, folder / name)
+    keep_runs(bundle, folder / "data/runs.csv")
 
 
 def _require_asked(evaluations: Sequence[Evaluation], questions: Mapping[str, str]) -> None:
@@ -128,10 +160,7 @@ def scored_again(
     evaluation = Evaluation.of(run)
     experiment = evaluation.experiment
     if experiment.name in questions:
-        models = experiment.predict.models
-        asked = read_question(questions[experiment.name], models, models_by_paper())
-        experiment = with_question(experiment, asked)
-        evaluation = replace(evaluation, experiment=experiment)
+        evaluation = asked_anew(evaluation, questions)
     elif before is not None and run.seal.question() is None:
         title = experiment.question.title
         experiment = with_question(experiment, before.model_copy(update={"title": title}))

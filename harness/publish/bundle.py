@@ -8,29 +8,42 @@ from __future__ import annotations
 
 import os
 
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from harness.base.documents.document import Document, Section
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, SpecError
 from harness.base.records.trial import SCHEMA_VERSION
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
+from harness.core.experiment.question import read_question, with_question
 from harness.core.reports import REPORTS
 from harness.core.reports.sections import make_document
-from harness.core.store import Run, os_error_as_machine_error
-from harness.core.store.sums import bundle_hashes, write_sums
-from harness.observe.storage.files import json_bytes, remove_tree, rename_durably, sync_tree
+from harness.core.store import Run, ledger, os_error_as_machine_error
+from harness.core.store.published import unpublished_code
+from harness.core.store.sums import SUMS, bundle_hashes, write_sums
+from harness.observe.storage.files import (
+    folders,
+    json_bytes,
+    remove_tree,
+    rename_durably,
+    sync_tree,
+)
+from harness.observe.storage.opener import Opener
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish import crate
 from harness.publish.data import CLAIM, Claim, make_claim, write_tables
-from harness.publish.evidence import ShownRun, copy_run, is_scored_anew
+from harness.publish.evidence import copy_run
 from harness.publish.pack import pack
 from harness.publish.paper import public_data, write_paper, write_pdf
+from harness.publish.publication import PUBLICATION, Publication
 from harness.publish.rules import RULES_FILE, VERSION, Check, check, rules_document
 from harness.publish.system import disclosure, system_document
+from harness.scoring.claims import models_by_paper
 
 LEVELS = {
     "scores": "predictions from the profiles, and scores from the measured times",
@@ -47,14 +60,20 @@ Division: **{division}**, by the rules of version {version} (`rules.json`).{fail
 ## Check it
 
 ```sh
-python3 -I -S verify.py            # every number of the claim again, in seconds
-sha256sum -c --quiet SHA256SUMS
+harness verify .                   # every number of the claim again, in seconds
 harness publish --check .          # the rules, one by one
 harness reproduce .                # {made}
 harness reproduce . --measure      # on a cluster of yours: which conclusions carry over
 ```
 
-`verify.py` needs Python 3 alone; `harness` is mapreduce-harness {harness}.
+`harness` is mapreduce-harness {harness}.  Where it is not installed, its verifier needs Python 3
+alone: take `harness/publish/verify.py` from the project, not from here.  The copy in this folder is
+the same file; `docs/publish.md` of the project has its SHA-256, to compare before it is run:
+
+```sh
+sha256sum verify.py && python3 -I -S verify.py
+sha256sum -c --quiet SHA256SUMS
+```
 
 ## What is missing
 
@@ -64,7 +83,7 @@ harness reproduce . --measure      # on a cluster of yours: which conclusions ca
 - Names of hosts, users, folders and addresses are replaced; `runs/*/originals.json` has the
   checksums of the files as they were measured, so that their owner can show them.
 - `disclosure.md` says what was dropped and why, and how far the conclusions reach; `system.json`
-  what it ran on, with `not known` and why where it could not be had.
+  what it ran on, with `not known` and why where it could not be had.{unpublished}
 
 Licence of the data: {licence}.
 """
@@ -99,79 +118,107 @@ def publish(
     name that is not for the public would be in the bundle; nothing is there then.
     """
     refuse_existing(folder)
-    evaluations = [*map(complete_evaluation, runs)]
+    for run in runs:
+        require_complete(run)
     if len({run.id for run in runs}) < len(runs):
         raise SpecError("a run is named twice", where=" ".join(run.id for run in runs))
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    publication = Publication(
+        level=level,
+        division=division or "",
+        licence=licence,
+        authors=tuple(map(dict, authors or crate.NOBODY)),
+        dated_s=float(epoch) if epoch else None,
+        unpublished=unpublished_runs(runs),
+    )
     pseudonyms = Pseudonyms.of(runs, keep, level)
-    clean = pseudonyms.text
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
     with os_error_as_machine_error(folder):
         scratch.mkdir(parents=True)
         try:
             for run in runs:
                 copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
-            evaluations = [shown(evaluation, scratch, pseudonyms) for evaluation in evaluations]
-            claim = make_claim(evaluations, float(epoch) if epoch else None)
-            claim = claim._replace(title=clean(claim.title), lines=tuple(map(clean, claim.lines)))
-            write_tables(evaluations, scratch / "data", clean)
-            _write(scratch / "system.json", clean(json_bytes(system_document(runs)).decode()))
-            _write(scratch / "disclosure.md", clean(disclosure(runs)))
-            published = write_rest(
-                evaluations,
-                claim,
-                scratch,
-                clean=clean,
-                level=level,
-                division=division,
-                authors=authors or crate.NOBODY,
-                licence=licence,
-                pseudonyms=pseudonyms,
-            )
+            evaluations = published_evaluations(scratch, {})
+            published = write_pages(evaluations, scratch, publication, pseudonyms)
+            sums_sha256 = Opener(scratch).sha256(scratch / SUMS)
             move_into_place(scratch, folder, is_packed=is_packed)
         finally:
             remove_tree(scratch)
+    for run in runs:
+        run.note_in_ledger(sums_sha256)
     return published
 
 
-def shown(evaluation: Evaluation, scratch: Path, pseudonyms: Pseudonyms) -> Evaluation:
-    """*evaluation* with the scores that its copy in *scratch* has, where they are others."""
-    run = evaluation.run
-    if not is_scored_anew(run):
+def unpublished_runs(runs: Sequence[Run]) -> dict[str, int]:
+    """How many other runs of each experiment were sealed on this machine, and never published."""
+    names = {run.experiment().name for run in runs}
+    ids = {run.id for run in runs}
+    left = [entry for entry in ledger.registered() if not entry.published and entry.run not in ids]
+    counts = Counter(entry.experiment for entry in left if entry.experiment in names)
+    return dict(sorted(counts.items()))
+
+
+def published_evaluations(bundle: Path, questions: Mapping[str, str]) -> list[Evaluation]:
+    """Give the runs of the folder *bundle* as they are published, with *questions* asked anew."""
+    evaluations = [Evaluation.of(Run(path)) for path in sorted(folders(bundle / "runs"))]
+    return [asked_anew(evaluation, questions) for evaluation in evaluations]
+
+
+def asked_anew(evaluation: Evaluation, questions: Mapping[str, str]) -> Evaluation:
+    """*evaluation* with the one of *questions* that is asked of its experiment, if one is."""
+    experiment = evaluation.experiment
+    if experiment.name not in questions:
         return evaluation
-    copy = Run(scratch / "runs" / run.id)
-    return replace(evaluation, run=ShownRun(run, copy, pseudonyms))
+    models = experiment.predict.models
+    asked = read_question(questions[experiment.name], models, models_by_paper())
+    return replace(evaluation, experiment=with_question(experiment, asked))
 
 
-def write_rest(
+def write_data(evaluations: Sequence[Evaluation], folder: Path) -> None:
+    """Write the tables, `system.json` and `disclosure.md` of a bundle into *folder*."""
+    runs = [evaluation.run for evaluation in evaluations]
+    write_tables(evaluations, folder / "data", str)
+    _write(folder / "system.json", json_bytes(system_document(runs)).decode())
+    _write(folder / "disclosure.md", disclosure(runs))
+
+
+def write_pages(
     evaluations: Sequence[Evaluation],
-    claim: Claim,
     scratch: Path,
-    *,
-    clean: Callable[[str], str],
-    level: str,
-    division: str | None,
-    authors: Sequence[crate.Author],
-    licence: str,
+    publication: Publication,
     pseudonyms: Pseudonyms | None = None,
+    write_data: Callable[[Sequence[Evaluation], Path], None] = write_data,
 ) -> Published:
     """
-    Write what follows from the runs, tables and disclosure of the bundle *scratch*.
+    Write all of the bundle *scratch* that follows from its runs and its *publication*.
 
-    `DataError`: the closed *division* is not met, or a name that *pseudonyms* know would be there.
+    These are the runs as they are published, so that whoever has the bundle makes all of it again.
+    `DataError`: the closed division is not met, or a name that *pseudonyms* know would be there.
     """
-    without_pdf = _write_reports(evaluations, claim, scratch, clean, level)
+    claim = make_claim(evaluations, publication.dated_s)
+    level, licence = publication.level, publication.licence
+    write_data(evaluations, scratch)
+    without_pdf = _write_reports(evaluations, claim, scratch, level)
     _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
     rules_check = check(scratch)
-    claimed = division or rules_check.division
+    claimed = publication.division or rules_check.division
     if claimed == "closed" and rules_check.unmet:
         what = "\n  ".join(["the closed division is not met:", *rules_check.unmet.values()])
         fix = "publish it as open: --division open"
         raise DataError(what, where=name_of(scratch), fix=fix)
+    publication = publication.model_copy(update={"division": claimed})
+    _write(scratch / PUBLICATION, json_bytes(publication.model_dump(mode="json")).decode())
     _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
-    _write(scratch / "README.md", readme(claim, rules_check, claimed, level, licence))
+    sources = [
+        name
+        for evaluation in evaluations
+        for name in unpublished_code(evaluation.run.opener, evaluation.experiment.own_code)
+    ]
+    page = readme(claim, rules_check, publication, dict.fromkeys(sources))
+    _write(scratch / "README.md", page)
     if pseudonyms is not None:
         _refuse_private(pseudonyms, scratch, name_of(scratch))
+    authors = publication.authors
     _write(scratch / "CITATION.cff", crate.citation(claim, authors, licence))
     metadata = crate.crate(claim, authors, licence, bundle_hashes(scratch), scratch)
     _write(scratch / "ro-crate-metadata.json", metadata)
@@ -214,8 +261,8 @@ def _refuse_private(pseudonyms: Pseudonyms, scratch: Path, where: str) -> None:
         raise DataError(what, where=where, fix="report it: nothing was published")
 
 
-def complete_evaluation(run: Run) -> Evaluation:
-    """Evaluation of a run that can be published; `DataError` says what it lacks."""
+def require_complete(run: Run) -> None:
+    """`DataError` says what *run* lacks to be published."""
     evaluation = Evaluation.of(run)
     version = run.read_manifest().schema_version
     missing = [trial.id for trial in evaluation.plan if trial.id not in run.trial_ids()]
@@ -241,14 +288,12 @@ def complete_evaluation(run: Run) -> Evaluation:
         if is_lacking:
             raise DataError(what, where=str(run.path), fix=fix)
     run.seal.check()
-    return evaluation
 
 
 def _write_reports(
     evaluations: Sequence[Evaluation],
     claim: Claim,
     folder: Path,
-    clean: Callable[[str], str],
     level: str,
 ) -> str:
     """
@@ -261,7 +306,7 @@ def _write_reports(
     without_pdf = ""
     with_tasks = level == "raw"
     for evaluation in evaluations:
-        results = public_data(evaluation, clean, with_tasks=with_tasks)
+        results = public_data(evaluation, with_tasks=with_tasks)
         document = make_document(results)
         if not with_tasks:
             document = without_tasks(document)
@@ -284,10 +329,24 @@ def without_tasks(document: Document) -> Document:
     return replace(document, sections=sections)
 
 
-def readme(claim: Claim, rules_check: Check, division: str, level: str, licence: str) -> str:
-    """Say what is claimed, how to check it, and what is missing."""
+def readme(
+    claim: Claim, rules_check: Check, publication: Publication, sources: Collection[str] = ()
+) -> str:
+    """Say what is claimed, how to check it, and what is missing, as *sources* of these names."""
     failed = ", ".join(rules_check.unmet)
+    level, licence, division = publication.level, publication.licence, publication.division
+    unpublished = [
+        f"\n- {count(number, 'other run')} of {name} had been sealed on that machine, and"
+        f" {by_number(number, 'was', 'were')} not published."
+        for name, number in publication.unpublished.items()
+    ]
+    unpublished += [
+        f"\n- The source of {name}, its owner's own, is not here: nobody else can make its numbers"
+        " again."
+        for name in sources
+    ]
     return _README.format(
+        unpublished="".join(unpublished),
         title=claim.title,
         claim=CLAIM.format("\n".join(claim.lines)),
         division=division,

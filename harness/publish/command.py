@@ -24,10 +24,11 @@ from harness.cli.console.options import (
 from harness.cli.console.present import Note, Part, Rows, present
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from harness.publish.bundle import Published
     from harness.publish.rules import Check
+    from harness.publish.verifiers import Verification
 
 
 @command("publish")
@@ -158,7 +159,7 @@ def publish(
         "pdf": published.without_pdf,
         "check": published.check.model_dump(mode="json"),
     }
-    present(answer, shown_bundle(published, output, is_packed=is_packed), as_json=as_json)
+    present(answer, shown_bundle(published, output), as_json=as_json)
     return int(not published.check.is_met)
 
 
@@ -174,7 +175,7 @@ def questions_of(asked: Sequence[str]) -> dict[str, str]:
     return questions
 
 
-def shown_bundle(published: Published, folder: Path, *, is_packed: bool) -> Iterator[Part]:
+def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
     """The claim of a bundle, its division, and how a stranger checks it."""
     yield from published.claim.lines
     if published.without_pdf:
@@ -183,8 +184,7 @@ def shown_bundle(published: Published, folder: Path, *, is_packed: bool) -> Iter
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     yield Note(f"division: {published.check.claimed} ({rest})")
     yield Note(f"bundle: {folder}")
-    how = f"harness publish --check {folder}" if is_packed else f"python3 -I -S {folder}/verify.py"
-    yield Note(f"check it: {how}")
+    yield Note(f"check it: harness verify {folder}")
 
 
 def check_bundle(named: Path) -> Check:
@@ -193,12 +193,67 @@ def check_bundle(named: Path) -> Check:
     from harness.core.store.sums import check_sums
     from harness.publish.pack import check_copies
     from harness.publish.rules import check
+    from harness.publish.verifiers import verifier_of
 
     folder = opened(named)
     check_sums(folder)
+    verifier_of(folder)
     if named.is_dir():
         check_copies(named, folder)
     return check(folder)
+
+
+@command("verify")
+@click.argument("bundle", type=click.Path(path_type=Path))
+@json_option
+def verify(bundle: Path, as_json: bool) -> int:
+    """
+    Check BUNDLE, packed or not: that scores, comparisons and the claim follow from its tables.
+
+    The verifier is this installation's: that of this version, or, for the bundle of an earlier one,
+    the verifier of that version, as it is kept here.  No file of BUNDLE is run.  Its runs are held
+    to the laws between records, too.  Exit status 1: it is not borne out, or contradicts itself;
+    7: it was changed, or has a verifier in it that is none of ours.
+
+    \b
+    Example:
+        harness verify bundle
+        harness verify results/published/quick --json
+    """
+    from harness.core.evaluate.laws import broken_laws
+    from harness.core.store import Run
+    from harness.core.store.packed import opened
+    from harness.core.store.sums import check_sums
+    from harness.observe.storage.files import folders
+    from harness.publish import verifiers
+
+    folder = opened(bundle)
+    check_sums(folder)
+    verified = verifiers.verify(folder)
+    broken = {path.name: [*map(str, broken_laws(Run(path)))] for path in folders(folder / "runs")}
+    is_sound = verified.is_borne_out and not any(broken.values())
+    answer = {
+        "bundle": bundle,
+        "verifier": verified.verifier._asdict(),
+        "is_borne_out": verified.is_borne_out,
+        "lines": verified.lines,
+        "broken_laws": broken,
+    }
+    present(answer, shown_verification(verified, broken), as_json=as_json)
+    return int(not is_sound)
+
+
+def shown_verification(
+    verified: Verification, broken: Mapping[str, Sequence[str]]
+) -> Iterator[Part]:
+    """What the verifier printed, whose it is, and which laws are *broken* by which run."""
+    yield from verified.lines
+    sha256, release = verified.verifier
+    yield Note(f"verifier: of {release} (SHA-256 {sha256})")
+    if not verified.is_borne_out:
+        yield "the bundle is not borne out by its own tables"
+    for run_id, breaches in broken.items():
+        yield from (f"run {run_id} contradicts itself: {breach}" for breach in breaches)
 
 
 def _check_epoch() -> None:

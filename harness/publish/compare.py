@@ -45,8 +45,11 @@ from harness.publish.data import (
     read_table,
     write_tables,
 )
+from harness.publish.publication import read_publication
+from harness.publish.remade import Compared, remade_pages
 from harness.publish.rules import check
 from harness.publish.system import system_document
+from harness.publish.verifiers import verifier_of
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")
@@ -127,24 +130,37 @@ class SideBySide(NamedTuple):
 
 
 def bundled_runs(bundle: Path) -> list[Run]:
-    """Runs of the folder *bundle*, which is checked; `EvidenceError` names what was changed."""
+    """
+    Runs of the folder *bundle*, which is checked.
+
+    `EvidenceError` names what was changed, or a verifier in it that is none of ours.
+    """
     check_sums(bundle)
+    verifier_of(bundle)
     runs = [Run(folder) for folder in folders(bundle / "runs")]
     if not runs:
         raise DataError("the bundle has no run", where=str(bundle / "runs"), fix=FIX)
     return runs
 
 
-def reproduce_bundle(
-    bundle: Path, folder: Path, given: str
-) -> Iterator[tuple[str, list[Difference]]]:
-    """Each stage of each run after *given*, then the tables and the claim, with what differs."""
+def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compared]:
+    """
+    Each stage of each run after *given*, then all pages of the bundle, with what differs.
+
+    Of a bundle that another release made these are its tables and its claim.
+    """
     bundle = opened(bundle)
     runs = bundled_runs(bundle)
     opener = Opener(bundle)
     for run in runs:
         for stage, differences in reproduce(run, folder / run.id, given, is_lean=True):
             yield f"{stage} of {run.id}", differences
+    publication = read_publication(opener)
+    if publication is not None:
+        pages = [*remade_pages(opener, folder, publication)]
+        yield from pages
+        if None not in dict(pages).values():
+            return
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
@@ -471,7 +487,7 @@ def _status(bundle: Path) -> str:
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
         stages = reproduce_bundle(bundle, Path(folder), "predictions")
-        differences = chain.from_iterable(differences for _, differences in stages)
+        differences = chain.from_iterable(differences or () for _, differences in stages)
         is_equal = all(difference.is_equal for difference in differences)
     return "recomputed" if is_equal else "unverified"
 

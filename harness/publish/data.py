@@ -27,6 +27,7 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.evaluate.provenance import blind_refusals, named_seals
 from harness.core.experiment.grid import axis_values, label, limit_texts, varying
 from harness.core.reports.answer import answer_sentence
+from harness.core.store.anchors import measured_seal, order_words
 from harness.observe.storage.opener import Opener
 from harness.scoring.comparisons import FAMILY_ERROR
 from harness.scoring.over_runs import best_over_runs, models_over_runs
@@ -93,7 +94,8 @@ def runs(evaluation: Evaluation) -> Iterator[Row]:
         **asked_columns(score_book.answer),
         **speed_columns(score_book),
         "schema": manifest.schema_version,
-        "sealed": run.seal.sha256(),
+        "sealed": measured_seal(run),
+        "order": order_words(run),
         "started_s": manifest.created_s,
         "ended_s": max(ends_s, default=manifest.created_s),
     }
@@ -162,9 +164,16 @@ def cells(evaluation: Evaluation) -> Iterator[Row]:
 
 
 def trials(evaluation: Evaluation) -> Iterator[Row]:
-    """A row per trial that has ended, failed ones too; *seal* is what its jobs were given."""
+    """
+    A row per trial that has ended, failed ones too; *seal* is what its jobs were given.
+
+    Of a published run that is the seal as it was measured, where its jobs name that of the copy.
+    """
+    copied_seal = evaluation.run.seal.sha256()
     for key, record in evaluation.run.trials().items():
         seals = {*named_seals(evaluation.run.raw(key)).values()} - {""}
+        if copied_seal in seals:
+            seals = seals - {copied_seal} | {measured_seal(evaluation.run)}
         yield {
             "trial": key,
             "cell": record.trial.cell.id,
@@ -355,7 +364,8 @@ def run_lines(evaluation: Evaluation) -> list[str]:
     if ranking is not None and ranking.models:
         floors = known_floors(score_book, ranking)
         noise = f"{100 * median(floors):.1f} % (median)." if floors else noise
-    order = "  The predictions were sealed before what they are scored on was measured."
+    order = "  The predictions were sealed before what they are scored on was measured:"
+    order += f" {order_words(run)}."
     if blind_refusals(run, evaluation.done.values()):
         order = "  The predictions were sealed after the measurement: their models could have been"
         order += " chosen by it."

@@ -12,16 +12,24 @@ import hashlib
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from harness.base.errors import DataError
-from harness.base.records.score import ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.own_code import kept_own
 from harness.core.store import Run
-from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, Chain, Evidence, hash_folder
-from harness.core.store.published import ORIGINALS
+from harness.core.store.evidence import (
+    CHAIN,
+    DISCARDED,
+    EVIDENCE,
+    SCORES,
+    Chain,
+    Evidence,
+    hash_folder,
+)
+from harness.core.store.published import ORIGINALS, source_name
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import DRAWN, PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 from harness.observe.storage.files import folders, json_bytes, remove_tree
@@ -29,6 +37,7 @@ from harness.observe.storage.opener import PACKED, Opener
 from harness.pseudonyms.contents import Change, pieces, published, rewrite
 from harness.pseudonyms.names import Pseudonyms
 
+_PARTS = ("trials", *DISCARDED)
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"
 
 
@@ -65,6 +74,7 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             after = copy.opener.sha256(path)
             if before != after:
                 hashes[before] = after
+    copy_sources(run, target, pseudonyms)
     write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
     if is_scored_anew(run):
         score_anew(copy)
@@ -73,6 +83,22 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
     make_evidence(run, copy, pseudonyms)
     copy.check_evidence()
     copy.seal.check()
+
+
+def copy_sources(run: Run, target: Path, pseudonyms: Pseudonyms) -> None:
+    """
+    Put the sources of the owner's models and workloads beside the run *target*, byte for byte.
+
+    One with a name or a secret in it that is not for the public stays out: changed it would be
+    another one, and reports say that it is missing.
+    """
+    for code in run.experiment().own_code.values():
+        with suppress(DataError):  # it never ran here
+            source = kept_own(code).source
+            if pseudonyms.text(source) == source:
+                path = target / source_name(code)
+                path.parent.mkdir(exist_ok=True)
+                path.write_bytes(source.encode())
 
 
 def write_originals(
@@ -86,7 +112,7 @@ def write_originals(
 ) -> None:
     """Write the hashes of what was measured, of which *names* are published, and what is not."""
     stored = {*run.opener.names(run.path)}
-    anew = {CHAIN, FINISHED, *(f"trials/{key}/{EVIDENCE}" for key in run.trial_ids())}
+    anew = {CHAIN, FINISHED, *(name for name in stored if name.endswith(f"/{EVIDENCE}"))}
     measured = {*names, *anew} & stored
     for name in stored - measured:
         parts = name.split("/")
@@ -142,29 +168,10 @@ def score_anew(copy: Run) -> None:
     remove_tree(copy.path / "incoming")  # of what was half-done
 
 
-class ShownRun(Run):
-    """The *run* of a bundle with the scores of its *copy* there, by the ids that it has itself."""
-
-    def __init__(self, run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
-        """Read the scores of *copy*, whose ids are those of *pseudonyms*."""
-        super().__init__(run.path, run.note)
-        text = copy.read_scores().model_dump_json()
-        for before, after in pseudonyms.ids.items():
-            text = text.replace(after, before)
-        scores = ScoreBook.model_validate_json(text)
-        stored = run.read_scores()  # with their names, which are replaced once
-        measured = {"measurements": stored.measurements, "profiling": stored.profiling}
-        self._scores = scores.model_copy(update=measured)
-
-    def read_scores(self) -> ScoreBook:
-        """Scores as they are published."""
-        return self._scores
-
-
 def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) -> bool:
     """Write the file *name* of *run*, changed, to *path*; not a log that nobody can look into."""
     source = run.path / name
-    is_changed = is_packed
+    is_changed = is_packed or name.endswith(PACKED)  # whose header may hold anything
     path = path.with_name(path.name + PACKED) if is_packed else path
     try:
         with path.open("xb") as file:
@@ -190,8 +197,9 @@ def _write(run: Run, name: str, path: Path, change: Change, *, is_packed: bool) 
 def make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
     """Make the evidence of each trial of *copy*, its chain, and its end, like those of *run*."""
     hashes = dict[str, str]()
-    for folder in folders(copy.path / "trials"):
-        hashes |= make_trial_evidence(copy.opener, folder)
+    for part in _PARTS:
+        for folder in folders(copy.path / part):
+            hashes |= make_trial_evidence(copy.opener, folder)
     lines = [*Chain(run.opener).lines().values()]
     last_hashes = {line.name: line.sha256 for line in lines}
     content = b""
@@ -200,10 +208,10 @@ def make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
         name = pseudonyms.file_name(line.name)
         if name == SCORES:
             hashes[name] = hash_folder(copy.path / name, copy.opener)
-        elif not name.startswith("trials/"):
+        elif name.partition("/")[0] not in _PARTS:
             hashes[name] = copy.opener.sha256(copy.path / name)
         if name not in hashes:
-            continue  # tables that are left out at this level
+            continue  # tables and discarded trials that are left out at this level
         is_unchanged = hashes[name] == last_hashes[line.name]
         sha = line.sha256 if is_unchanged else hashes[name]
         changes = {"name": name, "sha256": sha, "previous": previous}
@@ -216,9 +224,9 @@ def make_evidence(run: Run, copy: Run, pseudonyms: Pseudonyms) -> None:
 
 
 def make_trial_evidence(opener: Opener, folder: Path) -> dict[str, str]:
-    """Write the evidence of the trial in *folder*; its hashes, by their names in the chain."""
+    """Write the evidence of the trial in *folder*; give its hashes by their names in the chain."""
     file_hashes = opener.hashes(folder)
-    name = f"trials/{folder.name}"
+    name = f"{folder.parent.name}/{folder.name}"
     tables = {key: sha for key, sha in file_hashes.items() if key.startswith("trace/")}
     measured = {key: file_hashes[key] for key in file_hashes.keys() - tables.keys()}
     evidence = Evidence(measured=measured)

@@ -45,7 +45,7 @@ _PAPER = r"""%% pdflatex paper.tex, or tectonic paper.tex: tables and figures li
 \end{abstract}
 %(parts)s
 \section{How to check}
-\verb|python3 -I -S verify.py|, in the folder of this paper, computes every number of the claim
+\verb|harness verify .|, in the folder of this paper, computes every number of the claim
 again from \verb|data/|; \verb|harness reproduce .| makes all of it again from what was measured,
 and with \verb|--measure| it is measured again on another cluster.
 \end{document}
@@ -84,14 +84,11 @@ _PDF = """#let report = json(bytes(sys.inputs.report))
 """
 
 
-def public_data(
-    evaluation: Evaluation, clean: Callable[[str], str], *, with_tasks: bool = True
-) -> ReportData:
-    """All that the report shows, cleaned before it is cut or drawn: half a name is not known."""
+def public_data(evaluation: Evaluation, *, with_tasks: bool = True) -> ReportData:
+    """All that the report of a published run shows."""
     data = evaluation.report_data(with_tasks=with_tasks)
     vet = evaluation.vet(evaluation.done.values() if with_tasks else ())
-    results: ReportData = cleaned(dataclasses.replace(data, vet=vet), clean)
-    return results
+    return dataclasses.replace(data, vet=vet)
 
 
 def cleaned(value: Any, clean: Callable[[str], str]) -> Any:

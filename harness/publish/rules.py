@@ -1,5 +1,5 @@
 """
-The rules of a comparison, version 2.0 (docs/rules.md), and what decides each in a bundle.
+The rules of a comparison, version 3.0 (docs/rules.md), and what decides each in a bundle.
 
 A bundle that meets all of them is of the closed division; any other is of the open one and says,
 rule by rule, how it differs.  What cannot be decided is not met.
@@ -24,10 +24,12 @@ from harness.base.records.question import Question
 from harness.base.records.trial import Record, digest
 from harness.base.text import excerpt, read_json
 from harness.base.version import __version__
+from harness.core.evaluate.laws import broken_laws
 from harness.core.evaluate.provenance import blind_refusals, model_code
 from harness.core.experiment.model import Experiment
 from harness.core.reports.sections.method import flatten
 from harness.core.store import Run, check_name
+from harness.core.store.anchors import order_words, unanchored_why
 from harness.core.store.evidence import differences
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import FINISHED
@@ -38,7 +40,7 @@ from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX, hardware, question_columns, read_table, table_field
 from harness.publish.system import undisclosed
 
-VERSION = "2.0"
+VERSION = "3.0"
 RULES_FILE = "rules.json"
 FEWEST_REPEATS = 5
 FEWEST_CELLS = 6
@@ -297,6 +299,16 @@ class BundledRun:
         is_whole = run.check_evidence() and has_end and not unpaired
         return is_whole, f"of {len(ended)} trials, with a row or files alone: {_some(unpaired)}"
 
+    def keeps_laws(self) -> Decision:
+        """Whether its records agree with each other."""
+        broken = [str(breach) for breach in broken_laws(self.run)]
+        return not broken, f"laws that are broken: {_some(broken)}"
+
+    def is_anchored(self) -> Decision:
+        """Whether somebody outside was told of the seal before a scored trial was measured."""
+        why = unanchored_why(self.run)
+        return not why, why or order_words(self.run)
+
     # By its id: what a rule asks for, by which file of the bundle it is decided, and how.
     RULES: ClassVar[dict[str, tuple[str, str, Callable[[BundledRun], Decision]]]] = {
         "R01": ("a ready-made experiment", "{run}/manifest.json", is_ready_made),
@@ -313,6 +325,8 @@ class BundledRun:
         "R13": ("full disclosure", "system.json", is_disclosed),
         "R14": ("predictions as sealed", "{run}/predictions/sealed.json", is_sealed),
         "R15": ("evidence whole", "{run}/trials.jsonl", is_whole),
+        "R16": ("records that agree", "{run}", keeps_laws),
+        "R17": ("anchored before measuring", "{run}/anchors/seal.json", is_anchored),
     }
 
     def labels(self) -> dict[str, str]:

@@ -33,7 +33,8 @@ from harness.core.reports.sections.method import flatten
 from harness.core.reports.sections.scores import frame_share
 from harness.core.run.manifest import installed_packages
 from harness.core.store import Run
-from harness.core.store.trials import DISCARDED, read_trial
+from harness.core.store.evidence import DISCARDED
+from harness.core.store.trials import read_trial
 from harness.observe.storage.files import folders
 from harness.publish.data import hardware
 
@@ -79,6 +80,7 @@ _MAY_BE_UNKNOWN = re.compile(
     r"|heap|collector|(network|virtualisation|properties of a cell's jobs|measured)\..*)"
 )
 _MISSING = "not known: it is not there"
+_CONCEALED = re.compile(r"\bsecret-\d+\b")  # what was taken for a secret tells nothing
 _NOT_ASKED = "not known: the run was measured by a harness that did not ask"
 _NO_CONF = "not known: no configuration of such a job is stored"
 _NO_GPU = "none was asked for"
@@ -101,13 +103,15 @@ def system_document(runs: Sequence[Run]) -> dict[str, Any]:
 
 
 def undisclosed(system: Mapping[str, Any]) -> list[str]:
-    """Dotted names of what a `system_document` has to tell, and does not; also where it is gone."""
+    """Dotted names of what a `system_document` has to tell, and does not, or conceals."""
     experiments = system.get("experiments") or {"of any": {}}
     whole = {name: complete(fields, FIELDS, _MISSING) for name, fields in experiments.items()}
     names = list[str]()
     for name, value in flatten({"experiments": whole}):
         is_known = "not known" not in str(value)
-        if not is_known and (value == _MISSING or not _MAY_BE_UNKNOWN.fullmatch(name)):
+        is_concealed = _CONCEALED.search(str(value)) is not None
+        is_missing = value == _MISSING or not _MAY_BE_UNKNOWN.fullmatch(name)
+        if is_concealed or (not is_known and is_missing):
             names.append(name)
     return names
 

@@ -829,6 +829,11 @@ def answer_nearer(models: List[str], about: Subject, comparisons: Table) -> Tupl
 def why_not_compared(models: List[str], about: Subject) -> str:
     """Why two of these models are not compared."""
     missing = [model for model in models if not about.scores.get(model)]
+    unranked = [model for model in models if model not in about.ranked]
+    shared = set.intersection(*(set(about.scores.get(model, ())) for model in models))
+    if not missing and unranked and shared:
+        verb = "are" if len(unranked) > 1 else "is"
+        return f"{listed(unranked)} {verb} not ranked, and what is explored compares ranked models"
     if not missing:
         return "they share no cell"
     return f"{listed(missing)} {'answer' if len(missing) > 1 else 'answers'} no cell"
@@ -934,7 +939,7 @@ def claim_of(run: Tables, done: List[Row], about: Subject, comparisons: Table) -
         first = before + answer(about.asks, about, comparisons)
     order = "after the measurement: their models could have been chosen by it."
     if row["blind"] == "true" and all(trial["seal"] == row["sealed"] for trial in done):
-        order = "before what they are scored on was measured."
+        order = f"before what they are scored on was measured: {row['order']}."
     return [
         f"- {row['experiment']} ({row['id']}): {first}",
         basis_sentence(run, done, about),
@@ -1076,6 +1081,17 @@ def check_question(folder: Path, about: Row) -> None:
             raise ValueError(f"{place}, and {name} asks {asks}")
 
 
+def check_order(folder: Path, about: Row) -> None:
+    """An error where a run says that somebody outside saw its seal, and nobody has answered."""
+    if "/" in about["id"] or about["order"] == "blind by the owner's word":
+        return
+    anchor = read_json(folder / "runs" / about["id"] / "anchors" / "seal.json")
+    if anchor["error"] or anchor["sha256"] != about["sealed"]:
+        raise ValueError(f"runs.csv: {about['id']}: its anchor is of another seal, or of none")
+    if about["order"] != f"blind, anchored by {anchor['command']}":
+        raise ValueError(f"runs.csv: {about['id']}: '{about['order']}' is not what its anchor says")
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file of the bundle holds."""
     return json.loads(path.read_bytes().decode("utf-8"))
@@ -1124,6 +1140,48 @@ def check_settings(folder: Path, run: Tables) -> None:
         expected = f"{cell['workload']} {cell['input_bytes']}"
         if cell["input"] != expected:
             raise ValueError(f"data/cells.csv {key}: stored {cell['input']}, computed {expected}")
+
+
+def check_system(folder: Path, runs: List[Row]) -> None:
+    """An error for the first fact of `system.json` that the manifest of its run contradicts."""
+    shown = read_json(folder / "system.json")["experiments"]
+    left = dict(shown)
+    for about in sorted(runs, key=lambda row: str(row["id"])):
+        if "/" in about["id"]:
+            raise ValueError(f"runs.csv: '{about['id']}' is no run")
+        name = about["experiment"]
+        while name not in left and name + " again" in shown:
+            name += " again"
+        if name not in left:
+            raise ValueError(f"system.json: it has nothing about {about['id']}")
+        facts = left.pop(name)
+        manifest = read_json(folder / "runs" / about["id"] / "manifest.json")
+        versions = manifest.get("versions") or {}
+        for place, shown_facts, stored in (
+            ("client", facts["client"], manifest.get("machine")),
+            ("nodes", facts["nodes"], manifest.get("systems")),
+            ("harness", facts["harness"], {**manifest, "version": manifest.get("harness")}),
+            ("hadoop.version", facts["hadoop"]["version"], versions.get("hadoop")),
+            ("hadoop.jars", facts["hadoop"]["jars"], versions.get("jars")),
+            ("hadoop.on the nodes", facts["hadoop"]["on the nodes"], manifest.get("nodes")),
+            ("measured.rates", facts["measured"]["rates"], manifest.get("rates")),
+        ):
+            contradiction = contradicted(shown_facts, stored, place)
+            if contradiction:
+                raise ValueError(f"system.json: {name}: {contradiction}")
+    if left:
+        raise ValueError(f"system.json: no run is of {min(left)}")
+
+
+def contradicted(shown: Any, stored: Any, place: str) -> str:
+    """Where *shown* facts are not the *stored* ones; empty: nowhere, or nothing is stored."""
+    if stored in (None, "", {}, []):
+        return ""
+    if isinstance(shown, dict) and isinstance(stored, dict):
+        places = [contradicted(shown[key], stored.get(key), f"{place}.{key}") for key in shown]
+        return next(filter(None, places), "")
+    is_same_node = str(shown) == f"the same as {stored}"
+    return "" if shown == stored or is_same_node else f"{place} is {shown!r}, and was {stored!r}"
 
 
 def speed_of(about: Row, measurements: Iterable[Row]) -> str:
@@ -1221,13 +1279,16 @@ def check(folder: Path) -> List[str]:
         for run in runs:
             rows_of_run = {name: rows[run] for name, rows in tables.items()}
             check_question(folder, rows_of_run["runs"][()])
+            check_order(folder, rows_of_run["runs"][()])
             check_settings(folder, rows_of_run)
             table, sentences, about = check_run(rows_of_run)
             shown += table
             claim += sentences
             subjects.append(about)
         claim += lines_over_runs(name, subjects)
+    check_system(folder, [rows[()] for rows in tables["runs"].values()])
     check_readme(folder, claim)
+    check_reports(folder, claim)
     for name in sorted(stated):
         if stated[name] != hashes[name]:
             raise ValueError(f"{name}: its hash is not that of SHA256SUMS")
@@ -1243,10 +1304,24 @@ def check_readme(folder: Path, claim: List[str]) -> None:
             raise ValueError(f"README.md: stored {stored[number : number + 1]}, computed {line}")
 
 
+def check_reports(folder: Path, claim: List[str]) -> None:
+    """An error where the report of a run, as text, has another answer than the claim."""
+    reports = sorted(folder.glob("report*.md"))
+    pages = [path.read_bytes().decode("utf-8", "replace") for path in reports]
+    texts = [page.replace("\\", "") for page in pages]
+    answers = [line.partition("): ")[2] for line in claim if line.startswith("- ")]
+    for answer in answers:
+        if texts and not any(answer in text for text in texts):
+            raise ValueError(f"{reports[0].name}: no report answers: {answer}")
+
+
 if __name__ == "__main__":
     try:
         for line in check(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent):
             print(line.encode("unicode_escape").decode())
-        print("verified: SHA256SUMS, and that scores, comparisons and the claim follow from data/")
+        print(
+            "verified: SHA256SUMS, that scores, comparisons and the claim follow from data/, and"
+            " system.json from the manifests"
+        )
     except Exception as error:  # noqa: BLE001  (whatever is damaged, there is no traceback)
         sys.exit(f"{type(error).__name__}: {error}".encode("unicode_escape").decode())

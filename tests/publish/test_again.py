@@ -69,7 +69,7 @@ def recorded_run(folder, experiment, *, is_sealed=False):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(test_flow, "EXPERIMENT", experiment)
         if not is_sealed:
-            patch.setattr(RunSeal, "add", lambda seal, _question=None: add(seal))
+            patch.setattr(RunSeal, "add", lambda seal, *_asked: add(seal))
         evaluation = test_flow.evaluation(test_flow.fill(folder))
         evaluation.profile()
         evaluation.predict()

@@ -219,7 +219,7 @@ class TestBundle:
         write_sums(copy)
         both = side_by_side([bundle, copy])
 
-        assert both.head == {"rules": ["2.0", "1.0"]}
+        assert both.head == {"rules": ["3.0", "1.0"]}
         assert both.not_ranked == "not ranked: they differ in rules"
         assert ", rules 1.0, open division, " in both.quotes[str(copy)][1]
 

@@ -69,7 +69,7 @@ def test_publish_packs_what_it_would_have_made(run, bundle, tmp_path, capsys):
     folder = tmp_path / "packed"
 
     assert main(["publish", str(run.path), "-o", str(folder), "--pack"]) in (0, 1)
-    assert f"check it: harness publish --check {folder}" in capsys.readouterr().err
+    assert f"check it: harness verify {folder}" in capsys.readouterr().err
     assert files_of(opened(folder)) == files_of(bundle)
     evidence = evidence_of(run.id)
     for name in (ARCHIVE, evidence):

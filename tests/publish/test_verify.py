@@ -38,6 +38,7 @@ from harness.core.store.sums import write_sums
 from harness.observe.storage.files import json_bytes
 from harness.publish import verify
 from harness.publish.data import CLAIM, make_claim, write_tables
+from harness.publish.system import system_document
 from harness.scoring import score
 from tests.run.fakes import VERSIONS
 
@@ -164,6 +165,7 @@ def publish(folder, *runs):
     lines = ["# A title", "", CLAIM.format("\n".join(claim.lines)), "", "And more."]
     (folder / "README.md").write_text("\n".join(lines))
     (folder / "verify.py").write_bytes(SOURCE.read_bytes())
+    (folder / "system.json").write_bytes(json_bytes(system_document(runs)))
     for run in runs:
         copy = folder / f"runs/{run.id}"
         (copy / SEAL).parent.mkdir(parents=True)

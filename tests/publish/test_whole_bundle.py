@@ -27,7 +27,7 @@ from harness.core.store.sums import write_sums
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish import bundle as bundle_module
 from harness.publish import paper, verify
-from harness.publish.bundle import complete_evaluation, publish
+from harness.publish.bundle import publish, require_complete
 from harness.publish.compare import bundled_runs, replicate, reproduce_bundle, side_by_side
 from harness.publish.data import in_present_words, make_claim, nearest_sentence
 from harness.publish.pack import check_copies, pack
@@ -131,7 +131,8 @@ class TestFiles:
 
         assert outside == {
             "CITATION.cff", "README.md", "SHA256SUMS", "disclosure.md", "paper.tex", "report.html",
-            "report.md", "ro-crate-metadata.json", "rules.json", "system.json", "verify.py",
+            "publication.json", "report.md", "ro-crate-metadata.json", "rules.json", "system.json",
+            "verify.py",
             *(f"data/{name}.csv" for name in verify.TABLES),
         }  # fmt: skip
         assert {name.split("/")[1] for name in found if name.startswith("runs/")} == {run.id}
@@ -398,7 +399,7 @@ class TestProof:
 
         assert differing(bundle, tmp_path / "more") == {}
         assert stages[0].startswith("scores of ")
-        assert stages[1:] == [*(f"data/{name}.csv" for name in verify.TABLES), "README.md: claim"]
+        assert stages[1:] == ["pages", "data", "figures", "tables"]
 
     def test_rules_are_decided_as_they_say(self, bundle, made):
         """
@@ -438,11 +439,10 @@ class TestProof:
         write_sums(copy)
 
         found = differing(copy, tmp_path / "again")
-        assert found.keys() == {"data/scores.csv", "README.md: claim"}
-        assert found["README.md: claim"] == ["README.md: line 2 of the claim"]
-        (name,) = found["data/scores.csv"]
-        assert name.startswith("data/scores.csv: 1 ")
-        assert name.endswith(": predicted")
+        assert found.keys() == {"data", "pages"}
+        assert found["data"] == ["data/scores.csv:2"]
+        (line,) = (name for name in found["pages"] if name.startswith("README.md:"))
+        assert readme.splitlines()[int(line.partition(":")[2]) - 1].startswith("  It rests on 12")
 
 
 class TestSideBySide:
@@ -559,7 +559,7 @@ class TestPacked:
         folder = tmp_path / "b"
         assert main(["publish", str(run.path), "-o", str(folder), "--pack"]) == 0
 
-        assert f"check it: harness publish --check {folder}" in capsys.readouterr().err
+        assert f"check it: harness verify {folder}" in capsys.readouterr().err
         assert (folder / ARCHIVE).exists()
         assert main(["publish", "--check", str(folder)]) == 0
 
@@ -591,7 +591,7 @@ class TestData:
 
         assert heads == {
             "runs": "run,id,experiment,hardware,blind,level,asks,scope,extrapolate,asked,read_at,"
-            "drift,drift_low,drift_high,schema,sealed,started_s,ended_s",
+            "drift,drift_low,drift_high,schema,sealed,order,started_s,ended_s",
             "cells": "run,cell,label,workload,input,input_bytes,hardware,use,range,settings",
             "trials": "run,trial,cell,use,repetition,state,reason,disturbed,started_s,finished_s,"
             "start,seal",
@@ -705,7 +705,7 @@ class TestRefused:
         """
         with new_analysis(run, run.experiment(), run.read_plan(), "1") as analysis:
             with pytest.raises(DataError) as caught:
-                complete_evaluation(analysis)
+                require_complete(analysis)
             assert caught.value.what == "this is an analysis of a run"
             assert caught.value.fix == "publish the run itself"
 
@@ -717,7 +717,7 @@ class TestRefused:
         (copied.path / "finished").unlink()
 
         with pytest.raises(DataError) as caught:
-            complete_evaluation(copied)
+            require_complete(copied)
         assert caught.value.what == "it has not ended"
         assert caught.value.where == str(copied.path)
         assert caught.value.fix == "go on with it (harness all FILE), then publish again"
@@ -732,7 +732,7 @@ class TestRefused:
         (copied.path / "finished").write_text("")
 
         with pytest.raises(DataError) as caught:
-            complete_evaluation(copied)
+            require_complete(copied)
         assert (caught.value.what, caught.value.fix) == ("it has no evidence", "measure it again")
 
     def test_a_run_that_lacks_trials(self, tmp_path):
@@ -745,7 +745,7 @@ class TestRefused:
         bare.write_plan(trials)
 
         with pytest.raises(DataError) as caught:
-            complete_evaluation(bare)
+            require_complete(bare)
         named = ", ".join(trial.id for trial in trials[:3])
         assert caught.value.what == f"24 of 24 planned trials are missing, {named} among them"
         assert caught.value.fix == "go on with it (harness all FILE), then publish again"
@@ -808,7 +808,7 @@ class TestCommand:
         unmet = ", ".join(check(folder).unmet)
         assert f"division: open (not met of the closed one: {unmet})" in err
         assert f"bundle: {folder}" in err
-        assert f"check it: python3 -I -S {folder}/verify.py" in err
+        assert f"check it: harness verify {folder}" in err
         assert "there is no report.pdf: " in err
 
     def test_is_a_document_too(self, run, tmp_path, capsys):

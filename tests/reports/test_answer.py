@@ -144,7 +144,7 @@ class TestFacts:
         """
         Cells, repeats, profiling cells, noise, and whether it is blind.
         """
-        seal = {"not_blind": []}
+        seal = {"not_blind": [], "order": "blind by the owner's word"}
         rests_on = facts(dataclasses.replace(whole, seal=seal)).rests_on
 
         assert rests_on[0] == (
@@ -153,7 +153,7 @@ class TestFacts:
         assert "8 other cells" in rests_on[1]
         assert rests_on[2].startswith("Noise 4 %")
         assert rests_on[3].startswith("Longer jobs: ")
-        assert rests_on[4].startswith("Blind: ")
+        assert rests_on[4].startswith("Blind by the owner's word: ")
 
     @pytest.mark.parametrize(
         ("power", "text"),
@@ -210,7 +210,7 @@ class TestFacts:
         """
         As the evidence gives it.
         """
-        seal = {"not_blind": ["it has no evidence"]}
+        seal = {"not_blind": ["it has no evidence"], "order": ""}
 
         assert facts(dataclasses.replace(whole, seal=seal)).rests_on[-1] == (
             "Not blind: it has no evidence."

@@ -35,7 +35,7 @@ def validator():
 def values(data):
     """The report of *data* as a program reads it, with a manifest and a seal as runs have them."""
     manifest = Manifest(run="r", created_s=START, experiment_id="e", experiment={}).document()
-    seal = {"not_blind": []}
+    seal = {"not_blind": [], "order": "blind by the owner's word"}
     known = dataclasses.replace(data, manifest=manifest, seal=seal)
     return json.loads(render_json(make_document(known)))
 

@@ -125,20 +125,28 @@ def up(
 
 
 def shown_start(started: Cluster, lifetime_s: int) -> Iterator[Part]:
-    """Addresses of the services of a cluster that was *started*, and what can be done with it."""
-    yield from (f"{service:<16} {address}" for service, address in started.endpoints.items())
+    """How to ask the services of a cluster that was *started*, and what can be done with it."""
+    yield from (
+        f"{service:<16} {asking(started, address)}"
+        for service, address in started.endpoints.items()
+    )
     yield Note(next_commands(started, lifetime_s))
+
+
+def asking(started: Cluster, address: str) -> str:
+    """
+    The command that asks the service at an *address* of a cluster.
+
+    No address is shown outside of one: typed elsewhere it may lead to another machine.
+    """
+    secret = started.services.get("secret")
+    header = f"-H @{secret} " if secret else ""
+    return f"{started.exec_prefix} curl {header}{address}".lstrip()
 
 
 def next_commands(started: Cluster, lifetime_s: int) -> str:
     """What can be done with a cluster that was *started*, as commands."""
-    secret = started.services.get("secret")
-    header = f"-H @{secret} " if secret else ""
-    request = f"curl {header}{started.endpoints['resourcemanager']}/cluster"
-    if prefix := started.exec_prefix:
-        request = f"{prefix} {request}  (addresses are valid only inside the cluster)"
     return (
-        f"\nquery one:   {request}"
         f"\nlook at it:  harness cluster status --name {started.name}"
         f"\nstop it:     harness cluster down --name {started.name}"
         f"\nkeep it:     harness cluster renew --name {started.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -118,7 +118,9 @@ def open_scored(name: str, results_dir: Path, overrides: tuple[str, ...] = ()) -
 
 @command("score")
 @partial(run_argument, open_source=open_scored)
-@click.option("--strict", is_flag=True, help="Refuse a run that is not blind.")
+@click.option(
+    "--strict", is_flag=True, help="Refuse a run that is not blind, or contradicts itself."
+)
 @question_option
 @json_option
 def score(evaluation: Scorable, strict: bool, question: str | None, as_json: bool) -> None:
@@ -126,8 +128,9 @@ def score(evaluation: Scorable, strict: bool, question: str | None, as_json: boo
     Score the sealed predictions of RUN, or a table of anybody's, beside the noise of each cell.
 
     What was changed, removed or added since it was measured or sealed is named: exit status 7.
-    That is also the status where no model has an answer for a cell that was measured.  A question
-    that was sealed with the predictions stays; of a run without one another may be asked.
+    That is also the status where no model has an answer for a cell that was measured.  Records that
+    contradict each other (docs/results.md, laws) are told.  A question that was sealed with the
+    predictions stays; of a run without one another may be asked.
 
     \b
     Example:
@@ -136,6 +139,7 @@ def score(evaluation: Scorable, strict: bool, question: str | None, as_json: boo
         harness score bundle --question '{nearer: [prophet, whatif]}'
         harness score times.csv     # columns: cell, repeat, measured, and one for each model
     """
+    from harness.core.evaluate.laws import broken_laws
     from harness.core.reports.sections import make_document
 
     if isinstance(evaluation, TableFile):
@@ -151,6 +155,9 @@ def score(evaluation: Scorable, strict: bool, question: str | None, as_json: boo
         scores = evaluation.score(strict=strict)
     document = make_document(evaluation.report_data())
     parts: list[Part] = [document, *kept_elsewhere(evaluation.run)]
+    if not strict:
+        broken = broken_laws(evaluation.run.measured)
+        parts += [Note(f"warning: the run contradicts itself: {breach}") for breach in broken]
     present(partial(scores.model_dump, mode="json"), parts, as_json=as_json)
     require_answer(document, evaluation.run.path)
 
@@ -217,11 +224,19 @@ def open_result(
     text="What is taken as it is stored; all that follows is made again.",
 )
 @click.option("--measure", "is_measured", is_flag=True, help="Measure a BUNDLE's experiment again.")
+@click.option(
+    "--allow",
+    "allowed",
+    multiple=True,
+    metavar="PROPERTY",
+    help="With --measure: a property of the BUNDLE that may load code, or more; repeatable.",
+)
 @json_option
 def reproduce(
     source: Evaluation | Bundle,
     given: str,
     is_measured: bool,
+    allowed: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """
@@ -238,19 +253,21 @@ def reproduce(
         harness reproduce results/quick/20261121T032309Z-4f26
         harness reproduce results/quick/20261121T032309Z-4f26 --given profiles --json
         harness reproduce bundle --measure --set cluster.provider=docker
+        harness reproduce bundle --measure --allow mapreduce.map.env
     """
     if isinstance(source, Bundle) and is_measured:
-        return _measure_again(source, as_json=as_json)
+        return _measure_again(source, allowed, as_json=as_json)
     has_overrides = isinstance(source, Bundle) and bool(source.overrides)
-    if is_measured or has_overrides:
-        raise click.UsageError("--measure is for a BUNDLE, and --set of a BUNDLE for --measure")
+    if is_measured or has_overrides or allowed:
+        what = "--measure is for a BUNDLE, and --set and --allow of a BUNDLE for --measure"
+        raise click.UsageError(what)
     stages = remade_stages(source, given)
     answer = {"stages": [stage_document(stage, compared) for stage, compared in stages]}
     present(answer, shown_stages(stages), as_json=as_json)
-    return int(any(map(differing, (compared for _, compared in stages))))
+    return int(any(differing(compared or ()) for _, compared in stages))
 
 
-Stages: TypeAlias = "Sequence[tuple[str, Sequence[Difference]]]"
+Stages: TypeAlias = "Sequence[tuple[str, Sequence[Difference] | None]]"  # `None`: not compared
 
 
 def remade_stages(source: Evaluation | Bundle, given: str) -> Stages:
@@ -270,8 +287,10 @@ def differing(compared: Sequence[Difference]) -> list[Difference]:
     return [difference for difference in compared if not difference.is_equal]
 
 
-def stage_document(stage: str, compared: Sequence[Difference]) -> dict[str, Any]:
-    """What programs are told of a stage; where nothing was *compared*, its bytes are equal."""
+def stage_document(stage: str, compared: Sequence[Difference] | None) -> dict[str, Any]:
+    """What programs are told of a stage; where nothing differs at all, its bytes are equal."""
+    if compared is None:
+        return {"stage": stage, "equal": None, "by": "", "differs": []}
     differs = differing(compared)
     return {
         "stage": stage,
@@ -285,6 +304,9 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
     """Whether each stage came out the same, and what did not."""
     all_differing: list[Difference] = []
     for stage, compared in stages:
+        if compared is None:
+            yield stage
+            continue
         differs = differing(compared)
         all_differing += differs
         if differs:
@@ -300,9 +322,16 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
         yield Rows(columns, all_differing[:_MOST_DIFFERENCES])
 
 
-def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
-    """Measure the experiments of *bundle* once more, and say which conclusions carry over."""
+def _measure_again(bundle: Bundle, allowed: Collection[str], *, as_json: bool) -> int:
+    """
+    Measure the experiments of *bundle* once more, and say which conclusions carry over.
+
+    `SpecError` names properties of theirs that do more than change the time of a job, unless they
+    are *allowed*.
+    """
     from harness.cli.commands.steps import measure
+    from harness.core.experiment.foreign import require_performance
+    from harness.core.experiment.grid import expand
     from harness.core.store.packed import home_of
     from harness.publish.compare import replicate
 
@@ -311,6 +340,7 @@ def _measure_again(bundle: Bundle, *, as_json: bool) -> int:
 
         overrides = (*run.read_manifest().overrides, *bundle.overrides, "predict.order=blind")
         session = open_session(run.path / "experiment.yaml", bundle.results_dir, overrides)
+        require_performance(expand(session.experiment), str(bundle.folder), allowed)
         evaluation = Evaluation.of(measure(session)[0])
         with evaluation.run.lock():
             evaluation.score()

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harness.base.records.trial import Versions
     from harness.core.evaluate.flow import Evaluation
     from harness.core.store import Run, Store
+    from harness.core.store.ledger import Registered
 
 _VERDICT_WIDTH = 39  # of 80 columns
 _NAME_WIDTH = 21  # of an id
@@ -37,17 +38,30 @@ _NOTHING_KNOWN = {
 
 @command("runs")
 @results_option
+@click.option(
+    "--registered", is_flag=True, help="Those that were sealed on this machine, wherever they lie."
+)
 @json_option
-def runs(results_dir: Path, as_json: bool) -> None:
+def runs(results_dir: Path, registered: bool, as_json: bool) -> None:
     """
     List runs, imported ones and bundles, the newest last; below each what was asked of it later.
+
+    With --registered: each run that was sealed here, by this machine's ledger, and what became of
+    it.  Those that were never published count against a claim about their experiment.
 
     \b
     Example:
         harness runs
         harness runs --results-dir elsewhere --json
+        harness runs --registered
     """
-    from harness.core.store import Store
+    from harness.core.store import Store, ledger
+
+    if registered:
+        entries = ledger.registered()
+        documents = [entry._asdict() for entry in entries]
+        present({"registered": documents}, shown_registered(entries), as_json=as_json)
+        return
 
     store = Store(results_dir)
     listed = [*described(store.all_runs(), "run"), *described(store.imports(), "import")]
@@ -58,6 +72,18 @@ def runs(results_dir: Path, as_json: bool) -> None:
     listed += described(elsewhere, "bundle")
     lost = [Note(f"{folder}: {why}") for folder, why in store.lost_readings()]
     present({"runs": listed}, [*shown_runs(listed, results_dir), *lost], as_json=as_json)
+
+
+def shown_registered(entries: Sequence[Registered]) -> Iterator[Part]:
+    """Each run that was sealed here, when, and whether it ended and was published."""
+    rows = []
+    for entry in entries:
+        moment = datetime.fromtimestamp(entry.first_s, UTC).strftime("%Y-%m-%d %H:%M")
+        fate = "published" if entry.published else "finished" if entry.finished else "not finished"
+        rows.append((entry.experiment, entry.run, moment, entry.sealed[:16], fate))
+    yield Rows(("experiment", "run", "sealed", "seal", "what became of it"), rows)
+    left = sum(not entry.published for entry in entries)
+    yield f"{count(len(entries), 'run')} sealed on this machine, {left} of them never published"
 
 
 def described(runs: Iterable[Run], kind: str) -> Iterator[dict[str, Any]]:

@@ -62,7 +62,24 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="TIME",
         help="How long to wait, over all trials, while others use the machines; 0s: not at all.",
     )
-    return on_error(retries(on_disturbed(wait_quiet(new(reuse(anyway(function)))))))
+    anchor = click.option(
+        "--anchor",
+        "anchor_command",
+        envvar="HARNESS_ANCHOR",
+        default="",
+        metavar="COMMAND",
+        help="Tell this command, such as 'harness anchor tsa URL', of the seal and of the end.",
+    )
+    not_before = click.option(
+        "--not-before",
+        default="",
+        metavar="TEXT",
+        help="What nobody knew before some moment, such as a line of today's news: for the seal.",
+    )
+    options = (on_error, retries, on_disturbed, wait_quiet, anchor, not_before, new, reuse, anyway)
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: str) -> float:
@@ -281,9 +298,11 @@ def unpack(archive: Path, results_dir: Path, as_json: bool) -> None:
         harness unpack run.tar.gz
         harness unpack run.tar.gz --results-dir elsewhere --json
     """
+    from harness.core.evaluate.laws import broken_laws
     from harness.core.store.unpack import unpack as take_in
 
     run, has_evidence, unchecked = take_in(archive, results_dir)
+    broken = [*map(str, broken_laws(run))]
     manifest = run.read_manifest()
     trials = run.trials().values()
     done = sum(record.state == "done" for record in trials)
@@ -293,6 +312,7 @@ def unpack(archive: Path, results_dir: Path, as_json: bool) -> None:
         "done": done,
         "has_evidence": has_evidence,
         "unchecked": unchecked,
+        "broken_laws": broken,
     }
     checked = "not checked: it has no evidence, and nothing shows whether it was changed"
     if has_evidence:
@@ -304,4 +324,5 @@ def unpack(archive: Path, results_dir: Path, as_json: bool) -> None:
     ]
     if unchecked:
         lines.append(f"not checked, as no hash is about them: {', '.join(unchecked)}")
+    lines += [f"warning: the run contradicts itself: {breach}" for breach in broken]
     present(answer, lines, as_json=as_json)

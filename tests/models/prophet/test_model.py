@@ -332,11 +332,7 @@ class TestStatistics:
 
     @pytest.mark.parametrize(
         ("field", "value"),
-        [
-            ("sort_s_per_record", float("nan")),
-            ("copy_s_per_byte", -1.0),
-            ("copy_s_per_byte", float("nan")),
-        ],
+        [("sort_s_per_record", -1.0), ("copy_s_per_byte", -1.0)],
     )
     def test_refuses_statistics_outside_their_range(self, field, value):
         """

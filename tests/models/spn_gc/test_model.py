@@ -135,14 +135,6 @@ class TestBothRules:
         with pytest.raises(ModelError, match="reduce_slots = 0"):
             predict(name, reduce_slots=0)
 
-    @pytest.mark.parametrize("field", ["disk_read_bps", "map_s", "test_num_maps"])
-    def test_refuses_a_statistic_that_is_no_number(self, name, rules, field):
-        """
-        By its name.
-        """
-        with pytest.raises(ModelError, match=rf"{field} = nan|map_s = nan"):
-            predict(name, profile(**{field: float("nan")}))
-
 
 class TestReadings:
     """What the paper leaves open of the device's times (S06, S07)."""

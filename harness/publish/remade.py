@@ -1,0 +1,111 @@
+"""
+The pages of a bundle made again from its runs, and compared with those that are there.
+
+By the release that made them, on the same packages, every byte is the same.  With other packages
+numbers may have other last digits, and pictures are drawn otherwise; another release writes other
+words, so there is nothing to compare.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from harness.core.store.compare import Difference
+from harness.core.store.sums import REPLICATIONS, SUMS
+from harness.observe.storage.opener import Opener
+from harness.publish.bundle import published_evaluations, write_pages
+from harness.publish.publication import PUBLICATION, Publication, Release
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_PICTURES = (".pdf", ".svg", ".png")
+_MADE_OF = (".html", *_PICTURES)  # what holds pictures
+_SUMS_OF = (SUMS, "ro-crate-metadata.json")  # of all other files
+
+Compared = tuple[str, list[Difference] | None]  # a stage, and what differs; `None`: not compared
+
+
+def remade_pages(bundle: Opener, folder: Path, publication: Publication) -> Iterator[Compared]:
+    """Each kind of page of *bundle*, made again in *folder*, with what differs."""
+    made_by = publication.release
+    present = Release.present()
+    if made_by.sources != present.sources:
+        yield f"pages, by another release (sources {made_by.sources[:16]}): not compared", None
+        return
+    scratch = folder / ".bundle.again"
+    shutil.copytree(bundle.root / "runs", scratch / "runs")
+    write_pages(published_evaluations(scratch, publication.questions), scratch, publication)
+    remade = Opener(scratch)
+    is_exact = made_by.packages == present.packages
+    names_by_kind = defaultdict[str, list[str]](list)
+    for name in sorted({*_page_names(bundle), *_page_names(remade)}):
+        names_by_kind[name.partition("/")[0] if "/" in name else "pages"].append(name)
+    for kind, names in names_by_kind.items():
+        differences = list[Difference]()
+        for name in names:
+            differences += page_differences(bundle, remade, name, is_exact=is_exact)
+        yield kind, differences
+
+
+def _page_names(bundle: Opener) -> Iterator[str]:
+    """Names of the files of *bundle* that follow from its runs."""
+    for name in bundle.names(bundle.root):
+        if name.partition("/")[0] not in ("runs", REPLICATIONS):
+            yield name
+
+
+def page_differences(
+    stored: Opener, remade: Opener, name: str, *, is_exact: bool
+) -> Iterator[Difference]:
+    """What differs between two files *name*; unless *is_exact* digits and pictures may."""
+    paths = [opener.root / name for opener in (stored, remade)]
+    old, new = (
+        path.read_bytes() if opener.exists(path) else None
+        for opener, path in zip((stored, remade), paths, strict=True)
+    )
+    if old == new:
+        return
+    if old is None or new is None:
+        before, after = ("there" if data is not None else None for data in (old, new))
+        yield Difference("", name, before, after, None)
+    elif is_exact and name.endswith(_PICTURES):
+        yield Difference("", name, f"{len(old)} bytes", f"{len(new)} bytes", None)
+    elif is_exact or not (name.endswith(_MADE_OF) or name in (*_SUMS_OF, PUBLICATION)):
+        pages = [data.decode(errors="replace") for data in (old, new)]
+        yield from _text_differences(name, *pages, most=0.0 if is_exact else 1e-9)
+
+
+def _text_differences(name: str, old: str, new: str, *, most: float) -> Iterator[Difference]:
+    """Lines of a page that differ by more than *most* in a number, or in a word."""
+    for number, (before, after) in enumerate(
+        zip_longest(old.splitlines(), new.splitlines(), fillvalue=""), 1
+    ):
+        if before != after and not (most and _is_close(before, after, most)):
+            shown_before, shown_after = _around_first_difference(before, after)
+            yield Difference("", f"{name}:{number}", shown_before, shown_after, None)
+
+
+def _is_close(before: str, after: str, most: float) -> bool:
+    """Whether two lines have the same words, and numbers that differ by *most* of themselves."""
+    if _NUMBER.split(before) != _NUMBER.split(after):
+        return False
+    pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)
+    return all(
+        abs(float(first) - float(second)) <= most * abs(float(first)) for first, second in pairs
+    )
+
+
+def _around_first_difference(before: str, after: str) -> tuple[str, str]:
+    """The part of two lines where they begin to differ: a line may hold a whole picture."""
+    pairs = enumerate(zip(before, after, strict=False))
+    at = next(
+        (place for place, (old, new) in pairs if old != new),
+        min(len(before), len(after)),
+    )
+    start = max(at - 20, 0)
+    return before[start : at + 60], after[start : at + 60]

@@ -1,0 +1,111 @@
+"""
+Verifiers that are ours: which program checks a bundle, and whether its own copy is one of them.
+
+A bundle has a copy of `verify.py`, so that it can be checked where nothing is installed.  That copy
+comes from whom it is about; so no command runs it, and it has to be a verifier of a release: the
+present one, or one of those that wrote a published bundle before.  Their texts lie in
+`former_verifiers.tar.xz`, and `former_verifiers.txt` has a line for each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+import tarfile
+
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from harness.base.errors import EvidenceError
+from harness.base.version import __version__
+from harness.observe.storage.opener import Opener
+from harness.publish.data import FIX
+
+PRESENT = Path(__file__).with_name("verify.py")
+FORMER_LIST = Path(__file__).with_name("former_verifiers.txt")
+FORMER_TEXTS = Path(__file__).with_name("former_verifiers.tar.xz")
+_COPY = "verify.py"  # in a bundle
+
+
+class Verifier(NamedTuple):
+    """A verifier with this *sha256*, of a *release* of ours, in words."""
+
+    sha256: str
+    release: str
+
+    @property
+    def is_present(self) -> bool:
+        """Whether it is that of this version."""
+        return self.sha256 == present_verifier().sha256
+
+    def text(self) -> bytes:
+        """Give the program, as it is kept here."""
+        if self.is_present:
+            return PRESENT.read_bytes()
+        with tarfile.open(FORMER_TEXTS) as archive:
+            member = archive.extractfile(f"{self.sha256}.py")
+            assert member is not None  # a test holds the archive to the list
+            return member.read()
+
+
+class Verification(NamedTuple):
+    """What a *verifier* printed about a bundle, and whether its tables and its claim hold."""
+
+    verifier: Verifier
+    lines: list[str]
+    is_borne_out: bool
+
+
+@cache
+def present_verifier() -> Verifier:
+    """Give the verifier of this version."""
+    sha256 = hashlib.sha256(PRESENT.read_bytes()).hexdigest()
+    return Verifier(sha256, f"this version, {__version__}")
+
+
+@cache
+def former_verifiers() -> dict[str, Verifier]:
+    """Verifiers of earlier versions, by their SHA-256."""
+    verifiers = {}
+    for line in FORMER_LIST.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            sha256, commit = line.split()
+            verifiers[sha256] = Verifier(sha256, f"an earlier version, commit {commit}")
+    return verifiers
+
+
+def verifier_of(bundle: Path) -> Verifier:
+    """
+    Give that of our verifiers of which the folder *bundle* has a copy.
+
+    `EvidenceError` where it has another program in that place.
+    """
+    copy = Opener(bundle).read(bundle / _COPY, FIX)
+    sha256 = hashlib.sha256(copy).hexdigest()
+    present = present_verifier()
+    if sha256 == present.sha256:
+        return present
+    if sha256 in former_verifiers():
+        return former_verifiers()[sha256]
+    what = f"the verifier in the bundle is none of ours: its SHA-256 is {sha256}"
+    fix = "do not run it; docs/publish.md lists ours, and where to take one from"
+    raise EvidenceError(what, where=str(bundle / _COPY), fix=fix)
+
+
+def verify(bundle: Path) -> Verification:
+    """
+    Check the folder *bundle* by the rules of the version that made it; none of its files is run.
+
+    `EvidenceError` where its own copy of the verifier is none of ours.
+    """
+    verifier = verifier_of(bundle)
+    with TemporaryDirectory(prefix="harness-verify-") as folder:
+        program = Path(folder) / _COPY
+        program.write_bytes(verifier.text())
+        command = [sys.executable, "-I", "-S", str(program), str(bundle.absolute())]
+        ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    lines = (ended.stdout + ended.stderr).splitlines()
+    return Verification(verifier, lines, ended.returncode == 0)
