@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import sys
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +27,8 @@ def anchor_group() -> None:
 @command("tsa")
 @click.argument("url")
 @click.argument("digest")
-def tsa(url: str, digest: str) -> None:
+@json_option
+def tsa(url: str, digest: str, as_json: bool) -> None:
     """
     Ask the time-stamping authority at URL (RFC 3161) for a stamp of DIGEST, and print it in base64.
 
@@ -40,7 +40,8 @@ def tsa(url: str, digest: str) -> None:
     """
     from harness.anchoring.stamp import ask_authority
 
-    sys.stdout.write(base64.encodebytes(ask_authority(url, digest)).decode())
+    stamp = base64.encodebytes(ask_authority(url, digest)).decode()
+    present({"sha256": digest, "stamp": stamp}, stamp.splitlines(), as_json=as_json)
 
 
 @command("check")

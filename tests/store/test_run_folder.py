@@ -430,7 +430,7 @@ class TestChain:
 
     def test_names_what_was_stored_in_its_order(self, measured, lines):
         """
-        What the run is, trials, their tables, the profile, the seal, the scores; and it again.
+        What the run is, trials, their tables, the profile, the seal, the scores, what was planned.
         """
         first, second = (f"trials/{trial.id}" for trial in self.trials(measured))
 
@@ -443,7 +443,6 @@ class TestChain:
             "profiles/wordcount.json",
             "predictions/sealed.json",
             "scores",
-            "manifest.json",
             "experiment.yaml",
             "plan.jsonl",
         ]
