@@ -1,5 +1,5 @@
 """
-The laws between records, over every stored run below some folders: what they find, and what it costs.
+The laws between records, over each stored run below some folders: what they find and what it costs.
 
 A bundle that is packed is opened where it is kept.  Of each run stand the seconds of the processor
 that the laws take, each law that it breaks, and one breach of it; at the end the sums.
