@@ -14,10 +14,11 @@ import time
 from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List
 
+from .transport import REFUSED_REQUEST
+
 _ROUND_S = 3.75  # four of them, and one until the first question, are below 20 s
 UNANSWERED_S = 15
 _CONNECT_LIMIT_S = 0.5  # to a port of this machine; even one that has hung is connected at once
-_REQUEST = b"GET / HTTP/1.1\r\n\r\n"
 _ANSWER_BYTES = 2**16
 
 
@@ -64,7 +65,7 @@ class Questions:
             with suppress(OSError):  # nobody listens
                 connection = self._connect(daemon_key)
                 self._open[connection] = daemon_key
-                connection.sendall(_REQUEST)
+                connection.sendall(REFUSED_REQUEST)
         self._round_s = time.monotonic()
         # its question was asked at the end of the first of them
         most_rounds = 1 + round(UNANSWERED_S / _ROUND_S)

@@ -18,15 +18,17 @@ import sys
 import time
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 from urllib.parse import quote, urlencode, urlsplit
 
-from .transport import patient
+from .transport import answers, patient
 
 PROOF = "X-Harness-Proof"
 _CHUNK = 2**20
-_NAMENODE_LIMIT_S = 20.0  # by then its supervisor knows whether it hangs
+_NAMENODE_LIMIT_S = 19.0  # by then its supervisor knows whether it hangs
+_DATANODE_LOOK_S = 15.0  # one that says nothing may wait for its disk, or hang
 
 
 def main(arguments: List[str]) -> None:
@@ -142,7 +144,12 @@ class Client:
         response.read()
         headers = {"Content-Type": "application/octet-stream"} if body is not None else {}
         hdfs_path = f"{target.path}?{target.query}"
-        return checked(send(target.netloc, method, hdfs_path, body, self.secret, headers=headers))
+        look_s = _DATANODE_LOOK_S
+        return checked(
+            send(
+                target.netloc, method, hdfs_path, body, self.secret, headers=headers, look_s=look_s
+            )
+        )
 
 
 class WebError(Exception):
@@ -162,11 +169,14 @@ def send(
     *,
     headers: Optional[Dict[str, str]] = None,
     timeout_s: float = 60.0,
+    look_s: float = 60.0,
 ) -> http.client.HTTPResponse:
     """
     Send one request to ``host:port``, which proves that we have the *secret*, a file's line.
 
     The reply is not read, and the secret itself is not sent: others may read what crosses networks.
+
+    It may be silent for *timeout_s*; after *look_s* it is asked beside, and has to answer then.
 
     `OSError` where the connection fails, `WebError` where no HTTP comes back.  A DataNode that
     takes no more of a file answers before it hangs up: that refusal is returned.
@@ -180,7 +190,10 @@ def send(
     try:
         try:
             connection.connect()
-            connection.sock = patient(connection.sock, timeout_s)
+            waiting = patient(connection.sock, timeout_s)
+            waiting.look_s = look_s
+            waiting.still_there = partial(answers, address)
+            connection.sock = waiting
             connection.request(method, url_path, body, sent)
         except (BrokenPipeError, ConnectionResetError) as error:
             if body is None:
