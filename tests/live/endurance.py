@@ -3,7 +3,8 @@ Kills and starts without end, for figures: prints one JSON object.
 
     python -m tests.live.endurance kills --count 100     a run on `local`, killed at random moments
     python -m tests.live.endurance kills --count 20 --provider ansible     the same on bare hosts
-    python -m tests.live.endurance starts --count 300    a cluster on `local`, started and stopped
+    python -m tests.live.endurance starts --count 300    a cluster, started and stopped
+    python -m tests.live.endurance hangs --provider docker      each daemon stopped in a trial
 
 Exits with 1 where something is left or lost; growth is for the reader to judge by its interval.
 """
@@ -19,23 +20,38 @@ import tempfile
 import time
 
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 
 from scipy import stats
 
 from harness.base.errors import MachineError
-from harness.base.records.trial import ClusterSpec
-from harness.clusters import state
+from harness.clusters import PROVIDERS, state
 from harness.clusters.docker.engine import LABEL, Engine
 from harness.clusters.hadoop_home.home import HadoopHome
-from harness.clusters.local.cluster import LocalCluster
+from harness.core.experiment.file import read_experiment
+from harness.core.experiment.grid import expand
 from harness.core.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import trusted_hosts
-from tests.live.runs import CLIENT, clusters, command, output, processes, settings, start
+from tests.live.runs import (
+    CLIENT,
+    LIMIT_S,
+    MIXED,
+    SMOKE,
+    clusters,
+    command,
+    mapping,
+    output,
+    processes,
+    settings,
+    start,
+    wait_for,
+)
 
 LEFT_LIMIT_S = 90.0
+NAMED_LIMIT_S = 20.0
 # Between the start of a run, or its first trial, and its death: on hosts a start takes a minute.
 LONGEST_S = {"local": 25.0, "docker": 40.0, "ansible": 80.0}
 IN_TRIAL_S = 20.0
@@ -124,12 +140,15 @@ def ansible(environment):
         )
 
 
+PLACES = {"local": local, "docker": docker, "ansible": ansible}
+
+
 def kills(count, seed, folder, provider="local"):
     """
     Kill a run *count* times, then let it end: what was left or lost, and for how long.
     """
     environment = settings(folder)
-    with {"local": local, "docker": docker, "ansible": ansible}[provider](environment) as place:
+    with PLACES[provider](environment) as place:
         changes, elsewhere = place
         changes = [f"cluster.provider={provider}", "trial_limit=10 min", *changes]
         changes.append(f"repeat={max(2, count // 3)}")
@@ -216,29 +235,123 @@ def own_objects():
     }
 
 
-def starts(count, _seed, folder, _provider):
+def starts(count, _seed, folder, provider):
     """
     Start and stop a cluster *count* times in this process, or until Ctrl-C: growth per start.
     """
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    home, seen, seconds = HadoopHome.find(), [], []
-    with contextlib.suppress(KeyboardInterrupt):
-        while len(seen) < count:
-            began = time.monotonic()
-            with LocalCluster("again", ClusterSpec(workers=1), home):
-                seconds.append(time.monotonic() - began)
-            files = sum(1 for _ in state.clusters_folder().parent.rglob("*"))
-            seen.append({**kernel_objects(), **own_objects(), "files": files})
-            sys.stderr.write(f"{len(seen)} of {count}\n")
+    text, home, seen, seconds = SMOKE.read_text(), HadoopHome.find(), [], []
+    with PLACES[provider](os.environ) as (changes, elsewhere):
+        overrides = [f"cluster.provider={provider}", "cluster.workers=1", *changes]
+        spec = expand(read_experiment(text, str(SMOKE), overrides))[0].cluster
+        with contextlib.suppress(KeyboardInterrupt):
+            while len(seen) < count:
+                began = time.monotonic()
+                with PROVIDERS[provider]("again", spec, home):
+                    seconds.append(time.monotonic() - began)
+                files = sum(1 for _ in state.clusters_folder().parent.rglob("*"))
+                seen.append({**kernel_objects(), **own_objects(), "files": files})
+                sys.stderr.write(f"{len(seen)} of {count}: {seconds[-1]:.1f} s\n")
+        left = [*processes({"XDG_STATE_HOME": str(folder / "state")}), *elsewhere()]
     return {
+        "provider": provider,
         "starts": len(seen),
-        "median start, s": sorted(seconds)[len(seen) // 2],
+        "failed starts": 0,  # the first one ends this command
+        "start, s [least, median, most]": [min(seconds), median(seconds), max(seconds)],
         "growth per start [slope, low, high]": {
             kind: slope([each[kind] for each in seen]) for kind in seen[0]
         },
-        "processes left": processes({"XDG_STATE_HOME": str(folder / "state")}),
+        "left": [str(what) for what in left],
     }
+
+
+# Daemons by what their command lines end in, and what a trial says before each is stopped.
+IN_JOB, BEFORE_JOB = b"map 0%", b"starting the job"
+HANGS = [
+    ("namenode on master", b".NameNode", IN_JOB),
+    ("resourcemanager on master", b".ResourceManager", IN_JOB),
+    ("historyserver on master", b".JobHistoryServer", IN_JOB),
+    ("nodemanager on worker1", b".NodeManager", IN_JOB),
+    ("datanode on worker1", b".DataNode", IN_JOB),
+    ("datanode on worker1", b".DataNode", BEFORE_JOB),
+]
+
+
+def hangs(_count, _seed, folder, provider):
+    """
+    Stop each daemon in a trial: seconds until it is named, and in which words.
+    """
+    environment = settings(folder)
+    rows = []
+    with PLACES[provider](environment) as (changes, elsewhere):
+        for number, (daemon, ending, moment) in enumerate(HANGS):
+            changed = [f"cluster.provider={provider}", "cluster.workers=1", "repeat=1", *changes]
+            options = [word for change in changed for word in ("--set", change)]
+            options += [*MIXED, "--on-error", "stop"]
+            run = command("run", folder / f"results{number}", *options)
+            rows.append(hang(folder, number, environment, run, (daemon, ending, moment)))
+            rows[-1]["left after, s"] = seconds_until_nothing_is_left(environment, elsewhere)
+            sys.stderr.write(f"{json.dumps(rows[-1])}\n")
+    slow = [row for row in rows if row["named after, s"] > NAMED_LIMIT_S]
+    return {"provider": provider, "hangs": rows, "named after more than 20 s": slow}
+
+
+def hang(folder, number, environment, run, victim):
+    """
+    One of them: its process is found by its command line, among those that the run has started.
+    """
+    daemon, ending, moment = victim
+    before = set(Path("/proc").iterdir())
+    log = folder / f"log{number}"
+    harness = start(log, environment, *run)
+    is_there = has_begun if moment == BEFORE_JOB else mapping
+    wait_for(lambda: is_there(folder / f"results{number}"), harness, log)
+    new = set(Path("/proc").iterdir()) - before
+    os.kill(daemon_pid([entry for entry in new if entry.name.isdigit()], ending), signal.SIGSTOP)
+    stopped_s = time.monotonic()
+    while not (said := [each for each in log.read_text().splitlines() if daemon in each]):
+        if harness.poll() is not None or time.monotonic() - stopped_s > LEFT_LIMIT_S:
+            break
+        time.sleep(0.05)
+    named_s = time.monotonic() - stopped_s if said else float("inf")
+    status = harness.wait(timeout=LIMIT_S)
+    return {
+        "daemon": daemon,
+        "stopped": "in its job" if moment == IN_JOB else "between input and job",
+        "named after, s": round(named_s, 1),
+        "words": said[:1],
+        "status": status,
+    }
+
+
+def daemon_pid(entries, ending):
+    """
+    The process, of *entries* of the kernel's, that is Java and whose main class ends in that.
+    """
+    (pid,) = [
+        int(entry.name)
+        for entry in entries
+        if command_line(entry).partition(b"\0")[0].endswith(b"/java")
+        and ending + b"\0" in command_line(entry)
+    ]
+    return pid
+
+
+def has_begun(results):
+    """
+    Whether the input of a trial is there, and its client not yet.
+    """
+    return any(results.glob("smoke/*/incoming/*/raw")) and not mapping(results)
+
+
+def command_line(process):
+    """
+    Words of the command line of a process, a folder of the kernel's; none of one that has ended.
+    """
+    with contextlib.suppress(OSError):
+        return (process / "cmdline").read_bytes()
+    return b""
 
 
 def main():
@@ -246,18 +359,20 @@ def main():
     Do it, print what was seen.
     """
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("kills", "starts"))
+    parser.add_argument("what", choices=("kills", "starts", "hangs"))
     parser.add_argument("--count", type=int, default=10)
     parser.add_argument("--seed", type=int, default=4)
-    parser.add_argument("--provider", choices=tuple(LONGEST_S), default="local", help="of kills")
+    parser.add_argument(
+        "--provider", choices=tuple(LONGEST_S), default="local", help="whose clusters"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="harness-endurance-") as folder:
-        what = {"kills": kills, "starts": starts}[arguments.what]
+        what = {"kills": kills, "starts": starts, "hangs": hangs}[arguments.what]
         facts = what(arguments.count, arguments.seed, Path(folder), arguments.provider)
     sys.stdout.write(json.dumps(facts, indent=1) + "\n")
-    is_bad = facts.get("left longer than 90 s") or facts.get("processes left")
-    is_bad = is_bad or facts.get("done trials that were lost or changed")
-    sys.exit(bool(is_bad) or not facts.get("trials as planned", True))
+    bad = ("left longer than 90 s", "left", "done trials that were lost or changed")
+    is_bad = any(facts.get(what) for what in (*bad, "named after more than 20 s"))
+    sys.exit(is_bad or not facts.get("trials as planned", True))
 
 
 if __name__ == "__main__":

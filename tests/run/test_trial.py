@@ -346,6 +346,18 @@ class TestLostCluster:
         assert (outcome.state, outcome.is_cluster_lost) == ("failed", True)
         assert outcome.reason == "datanode on worker2 died during the trial"
 
+    def test_is_said_before_its_logs_are_saved(self, bench):
+        """
+        Whoever waits is told at once by whom, not when all logs are here.
+        """
+        b = bench(terasort=[Fault(kills="datanode on worker2", status=1)])
+        said = []
+        b.runner.say = lambda text: said.append((text, "containers" in " ".join(b.logs)))
+        b.run()
+
+        text = "datanode on worker2 died during the trial: saving the logs"
+        assert said == [(text, False)]
+
     def test_by_a_daemon_that_died_in_silence(self, bench):
         """
         A job may survive a daemon; its times are no measurement of the cluster asked for.

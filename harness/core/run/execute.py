@@ -185,10 +185,12 @@ class Execution:
         logs = self.run.scratch / "inputs"
         logs.mkdir(exist_ok=True)
         note = self.console.note
+        say = self.console.say
         jobs = JobRunner(cluster, self.limit_s, on_tick=check_interrupt, note=note)
-        inputs = Inputs(jobs, logs, self.console.say)
-        block_size = block_bytes(cluster.spec)
-        return TrialRunner(cluster, inputs, block_size, self.limit_s, check_interrupt, note=note)
+        inputs = Inputs(jobs, logs, say)
+        size = block_bytes(cluster.spec)
+        limit_s = self.limit_s
+        return TrialRunner(cluster, inputs, size, limit_s, check_interrupt, note=note, say=say)
 
     def _warm_up(self, runner: TrialRunner, trial: Trial, monitor: Monitor) -> bool:
         """Run *trial* as often as asked without counting it; whether the cluster was lost."""

@@ -82,6 +82,7 @@ class TrialRunner:
     on_tick: Callable[[], None] = lambda: None
     seal: str = ""
     note: Callable[[str], None] = lambda _: None
+    say: Callable[[str], None] = lambda _: None
 
     def run(self, trial: Trial, cell: ResolvedCell, raw_folder: Path) -> Outcome:
         """Run *trial* of *cell*, its evidence into *raw_folder*; what goes wrong is its outcome."""
@@ -104,6 +105,8 @@ class TrialRunner:
                     outcome.reason += f"; thread dumps of {dumps} JVMs are in raw/{THREADS}"
             if _NO_ROOM.search(outcome.reason):
                 outcome.reason += " (the disks of the nodes may be full)"
+            if is_unfit:  # what its logs tell takes longer to fetch than a user wants to wait
+                self.say(f"{SECRETS.clean(outcome.reason)}: saving the logs")
             self._save_evidence(raw_folder, outcome)
         outcome.reason = SECRETS.clean(outcome.reason)  # it may quote a log
         return outcome
