@@ -68,7 +68,7 @@ harness reproduce . --measure      # on a cluster of yours: which conclusions ca
 
 `harness` is mapreduce-harness {harness}.  Where it is not installed, its verifier needs Python 3
 alone: take `harness/publish/verify.py` from the project, not from here.  The copy in this folder is
-the same file; `docs/publish.md` of the project has its SHA-256, to compare before it is run:
+the same file; the project's page of verifiers has its SHA-256, to compare before it is run:
 
 ```sh
 sha256sum verify.py && python3 -I -S verify.py

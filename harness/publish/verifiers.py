@@ -91,7 +91,7 @@ def verifier_of(bundle: Path) -> Verifier:
     if sha256 in former_verifiers():
         return former_verifiers()[sha256]
     what = f"the verifier in the bundle is none of ours: its SHA-256 is {sha256}"
-    fix = "do not run it; docs/publish.md lists ours, and where to take one from"
+    fix = "do not run it: take harness/publish/verify.py from the project, or use  harness verify"
     raise EvidenceError(what, where=str(bundle / _COPY), fix=fix)
 
 

@@ -103,7 +103,7 @@ def test_the_rule_and_the_cause_are_in_their_tables():
     """
     Their own tests break the one, and make the other happen.
     """
-    assert "R16" in BundledRun.RULES
+    assert "R18" in BundledRun.RULES
     assert "phase" in CAUSES
 
 

@@ -55,7 +55,7 @@ CONTRACTS = (
 CHOSEN = (
     "added or combine_cpu_s_per_spill or table_says or row_is_used or has_a_row or median_error"
     " or ids_are_unique or every_format or what_the_commands_say or has_an_example"
-    " or has_every_command or architecture or R16 or good_bundle or has_each_rule"
+    " or has_every_command or architecture or R18 or good_bundle or has_each_rule"
     " or is_broken_by_a_bundle or phase or constant or copy or gc_log"
 )
 

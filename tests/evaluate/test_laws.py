@@ -135,8 +135,11 @@ def start_before_seal(run):
 
 def crowd(run):
     """
-    All tasks of a job run at once.
+    All tasks of a job run at once, and there are some more of them.
     """
+    for path in run.path.glob("trials/*/trace/attempts.parquet"):
+        table = pq.read_table(path)
+        pq.write_table(pa.concat_tables([table] * 3), path)
     change_column(run, "attempts", "start_s", lambda column: pa.repeat(pc.min(column), len(column)))
 
 
@@ -144,12 +147,13 @@ def count_more(run):
     """
     A job has more records than its tasks.
     """
-    (path,) = trial_files(run)[0].parent.glob("trace/jobs.parquet")
-    rows = pq.read_table(path).to_pylist()
-    counters = dict(rows[0]["map_counters"])
-    name = next(name for name in counters if name.endswith(".MAP_INPUT_RECORDS"))
-    rows[0]["map_counters"] = list((counters | {name: counters[name] + 1}).items())
-    pq.write_table(pa.Table.from_pylist(rows, pq.read_schema(path)), path)
+    (path,) = trial_files(run)[0].parent.glob("trace/counters.parquet")
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    of_maps = [row for row in rows if row["scope"] == "map_counters"]
+    (records,) = [row for row in of_maps if row["name"].endswith(".MAP_INPUT_RECORDS")]
+    records["value"] += 1
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
 
 
 def read_less(run):

@@ -156,7 +156,7 @@ class TestBundle:
 
         assert (verified.returncode, main(["reproduce", str(copy)])) == (1, 1)
         assert b"scores.csv" in verified.stdout + verified.stderr
-        assert "data/scores.csv: " in capsys.readouterr().out
+        assert "data/scores.csv:" in capsys.readouterr().out
 
     def test_a_changed_file_is_named(self, copy):
         """
@@ -251,7 +251,11 @@ def test_the_second_of_two_at_once_is_refused(run, tmp_path, monkeypatch):
     What the first one made stays, and nothing is left of the other.
     """
     folder = tmp_path / "b"
-    monkeypatch.setattr("harness.publish.bundle.write_sums", lambda _: folder.mkdir())
+    def meanwhile(scratch):
+        folder.mkdir()
+        write_sums(scratch)
+
+    monkeypatch.setattr("harness.publish.bundle.write_sums", meanwhile)
 
     with pytest.raises(SpecError, match="the folder is there already"):
         publish([run], folder)

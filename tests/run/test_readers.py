@@ -52,6 +52,7 @@ READING = {
     "catalog add RUN --catalog out/catalog": 0,
     "import RUN -o out/imported": 7,  # its histories have no configurations beside them
     "runs --results-dir AROUND": 0,
+    "anchor check RUN": 1,
     "gc --results-dir AROUND --remove": 0,
 }
 OF_A_BUNDLE = {
@@ -63,7 +64,7 @@ OF_A_BUNDLE = {
 # These read no run: they measure, compute from other files, or list what there is.
 NOT_READING = {
     "init", "plan", "all", "run", "collect", "unpack", "publish", "doctor", "cluster", "trust",
-    "calibrate", "hardware", "nightly", "list", "check", "vectors", "net",
+    "calibrate", "hardware", "nightly", "list", "check", "vectors", "net", "verify",
 }  # fmt: skip
 # What a command is for may appear in a run of one's own.
 OWN = {

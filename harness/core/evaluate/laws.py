@@ -356,7 +356,7 @@ LAWS = (
     Law("trials.jsonl", "what ended is stored then, in that order", _stored_when_ended),
     Law("predictions/sealed.json", "scored trials start after the seal", _sealed_before_scored),
     Law("job ids", "ids of jobs ascend with time and starts of clusters", _job_ids_ascend),
-    Law("jobs.parquet", "jobs run within their trial", _jobs_within_trial),
+    Law("job.json", "jobs run within their trial", _jobs_within_trial),
     Law("attempts.parquet", "tasks run within their job, each of them", _attempts_within_job),
     Law("slots", "no more tasks at once than slots", _tasks_in_slots),
     Law("counters", "counters of jobs are sums of those of tasks", _counters_add_up),

@@ -221,7 +221,7 @@ def score_run(
         raise EvidenceError(what, where=str(run.path), fix=fix)
     if strict and (broken := broken_laws(run.measured)):
         what = "\n  ".join(["the run contradicts itself:", *map(str, broken)])
-        fix = "find out why: a fault, or a change; docs/results.md has the laws"
+        fix = "find out why: it is a fault, or a change"
         raise EvidenceError(what, where=str(run.path), fix=fix)
     error = LOOK_ERROR if trials.experiment.is_until_decided else FAMILY_ERROR
     given = trials.published_measurements()

@@ -36,7 +36,8 @@ _PACK = "ask for another: tar czf RUN.tar.gz -C results/EXPERIMENT RUN  packs a 
 _UNCHECKED = ("report.*", "hibench.report")
 _REPORTS = r"report\.(html|md|json)|hibench\.report"
 _SEALED = rf"({PROFILES}|{PREDICTIONS}|{ANCHORS})/[^/]+\.jsonl?(\.gz)?|{SCORES}/[^/]+\.json(\.gz)?"
-_OF_ALL = rf"{MANIFEST}|{PLAN}|{CHAIN}|{FINISHED}|{_REPORTS}|{_SEALED}"
+_OF_OLDER = rf"{SCORES}/(scores|comparisons|summaries)\.parquet"
+_OF_ALL = rf"{MANIFEST}|{PLAN}|{CHAIN}|{FINISHED}|{_REPORTS}|{_SEALED}|{_OF_OLDER}"
 _OF_A_RUN = re.compile(
     rf"{_OF_ALL}|{EXPERIMENT}|{ORIGINALS}|lock|(trials|{'|'.join(DISCARDED)})/[^/]+/.*"
     rf"|{ANALYSES}/[^/]+/({_OF_ALL})",
