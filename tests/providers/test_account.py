@@ -5,6 +5,7 @@ opens.
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ import pytest
 from harness.base.errors import MachineError
 from harness.clusters.local import account
 from harness.clusters.node.account import closed_folder
+from harness.clusters.node.supervise import Supervisor
 
 PLAIN = {"uid": 65_530, "gid": 65_530}
 
@@ -97,6 +99,19 @@ class TestWays:
 
         assert raised.value.where == str(closed / "home")
         assert account.require_ways([closed / "home"], PLAIN, flat="") is None
+
+    @as_root
+    def test_a_supervisor_asks_daemons_as_their_account(self):
+        """
+        On hosts they answer nobody else, root neither; the supervisor itself stays root.
+        """
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            daemon = {"key": "namenode", "web": server.getsockname()}
+            plan = {"daemons": [daemon], "account": PLAIN}
+            with Supervisor(plan).connect("namenode") as asked:
+                owner = os.fstat(asked.fileno()).st_uid
+
+        assert (owner, os.geteuid()) == (PLAIN["uid"], 0)
 
     @pytest.mark.process
     @as_root

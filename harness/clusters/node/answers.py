@@ -12,7 +12,9 @@ import socket
 import time
 
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List
+from typing import Any, Callable, Dict, Iterable, List, Optional
+
+from .processes import acting_as
 
 from .transport import REFUSED_REQUEST
 
@@ -77,6 +79,14 @@ class Questions:
         connection.close()
 
 
-def connect(address: str, port: int) -> Any:
-    """A connection to a port of this machine, or `OSError`."""
-    return socket.create_connection((address, port), _CONNECT_LIMIT_S)
+def connect(address: str, port: int, account: Optional[Dict[str, int]] = None) -> Any:
+    """A connection of the *account* to a port of this machine, or `OSError`."""
+    with acting_as(account):  # on hosts daemons answer nobody else, root neither
+        made = socket.socket()
+    try:
+        made.settimeout(_CONNECT_LIMIT_S)
+        made.connect((address, port))
+    except OSError:
+        made.close()
+        raise
+    return made

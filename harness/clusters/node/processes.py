@@ -4,8 +4,8 @@ import os
 import signal
 import time
 
-from contextlib import suppress
-from typing import Any, Dict, List, Optional
+from contextlib import contextmanager, suppress
+from typing import Any, Dict, Iterator, List, Optional
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.01
@@ -39,6 +39,18 @@ def drop_to(account: Optional[Dict[str, int]]) -> None:
         os.setgroups([])
         os.setgid(account["gid"])
         os.setuid(account["uid"])
+
+
+@contextmanager
+def acting_as(account: Optional[Dict[str, int]]) -> Iterator[None]:
+    """Make sockets that are those of the *account*; `None`: as before.  Read no file meanwhile."""
+    if account:
+        os.seteuid(account["uid"])
+    try:
+        yield
+    finally:
+        if account:
+            os.seteuid(0)
 
 
 def end_descendants() -> None:

@@ -97,8 +97,9 @@ class Supervisor:
         self.renew(plan.get("lease_s") or float("inf"))
 
     def connect(self, daemon_key: str) -> Any:
-        """A connection to the web service of a daemon, from its own node."""
-        return connect(*self.daemons[daemon_key]["web"])
+        """A connection to the web service of a daemon, from its own node, as its account."""
+        address, port = self.daemons[daemon_key]["web"]
+        return connect(address, port, self.plan.get("account"))
 
     def renew(self, seconds: float) -> None:
         """Let the lease end so many seconds from now, by a clock that nobody can set."""
