@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from .transport import answers, patient
@@ -182,10 +182,6 @@ def send(
     takes no more of a file answers before it hangs up: that refusal is returned.
     """
     sent = dict(headers or {}, Connection="close")
-    if secret:
-        value = Path(secret).read_text().strip().partition(": ")[2]
-        sent["Host"] = address
-        sent[PROOF] = proof(value, method, address, url_path)
     connection = http.client.HTTPConnection(address, timeout=timeout_s)
     try:
         try:
@@ -194,6 +190,11 @@ def send(
             waiting.look_s = look_s
             waiting.still_there = partial(answers, address)
             connection.sock = waiting
+            if secret:
+                value = Path(secret).read_text().strip().partition(": ")[2]
+                caller = connection.sock.getsockname()
+                sent["Host"] = address
+                sent[PROOF] = proof(value, method, address, url_path, caller)
             connection.request(method, url_path, body, sent)
         except (BrokenPipeError, ConnectionResetError) as error:
             if body is None:
@@ -212,15 +213,17 @@ def send(
         raise
 
 
-def proof(secret: str, method: str, host: str, url_path: str) -> str:
+def proof(secret: str, method: str, host: str, url_path: str, caller: Tuple[str, int]) -> str:
     """
     Prove to *host* that this request comes from who has the *secret*: once, and for ten minutes.
+
+    It is good on the connection from *caller*, an address and a port, alone.
 
     ``TIME NONCE CODE``, as `mapreduce.harness.fence.Proofs` reads it.
     """
     moment = str(int(time.time() * 1000))
     nonce = os.urandom(16).hex()
-    text = f"{method}\n{host}\n{url_path}\n{moment}\n{nonce}"
+    text = f"{method}\n{host}\n{url_path}\n{caller[0]}:{caller[1]}\n{moment}\n{nonce}"
     code = hmac.new(secret.encode(), text.encode(), "sha256").hexdigest()
     return f"{moment} {nonce} {code}"
 

@@ -15,7 +15,6 @@ import io.netty.handler.codec.http.HttpResponseStatus;
 import io.netty.handler.codec.http.HttpVersion;
 import io.netty.util.AttributeKey;
 import io.netty.util.ReferenceCountUtil;
-import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import org.apache.hadoop.conf.Configuration;
 
@@ -63,12 +62,13 @@ public final class DataNodeFence extends ChannelInboundHandlerAdapter {
   }
 
   private boolean opens(ChannelHandlerContext context, HttpRequest request) {
-    InetAddress here = ((InetSocketAddress) context.channel().localAddress()).getAddress();
-    InetAddress peer = ((InetSocketAddress) context.channel().remoteAddress()).getAddress();
+    InetSocketAddress here = (InetSocketAddress) context.channel().localAddress();
+    InetSocketAddress caller = (InetSocketAddress) context.channel().remoteAddress();
     HttpHeaders headers = request.headers();
     Proofs.Request proven =
-        new Proofs.Request(request.method().name(), headers.get(HOST), request.uri(), here);
-    return secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven, peer);
+        new Proofs.Request(
+            request.method().name(), headers.get(HOST), request.uri(), here, caller);
+    return secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven);
   }
 
   /** What all connections share. */

@@ -1,6 +1,7 @@
 package mapreduce.harness.fence;
 
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
@@ -17,8 +18,10 @@ import javax.crypto.spec.SecretKeySpec;
  *
  * <p>A proof is the header {@value #HEADER}, {@code TIME NONCE CODE}: milliseconds since 1970, what
  * nobody has sent before, and the HMAC-SHA256 with the secret of method, host, address of the
- * resource, time and nonce, a line each. Each is taken once, within ten minutes of its time, by the
- * host that it names: who sees one on the network can neither use it again nor elsewhere.
+ * resource, caller, time and nonce, a line each. Each is taken once, within ten minutes of its
+ * time, by the port that it names, on the connection from the caller that it names, and by no
+ * daemon that was not there yet: who sees one on the network can use it neither again nor
+ * elsewhere, nor sooner than its owner on a connection of his own.
  */
 final class Proofs {
   static final String HEADER = "X-Harness-Proof";
@@ -27,6 +30,8 @@ final class Proofs {
   private static final String ALGORITHM = "HmacSHA256";
 
   private final SecretKeySpec key;
+  // what was used up before is not known
+  private final long started = System.currentTimeMillis();
   // nonces that were used, by the moment of their proofs, the oldest first
   private final Map<String, Long> used = new LinkedHashMap<>();
 
@@ -34,8 +39,13 @@ final class Proofs {
     key = new SecretKeySpec(secret, ALGORITHM);
   }
 
-  /** A request as its proof is about it; {@code here} is the address at which it has arrived. */
-  record Request(String method, String host, String resource, InetAddress here) {}
+  /** A request as its proof is about it, with the two ends of the connection that it came by. */
+  record Request(
+      String method,
+      String host,
+      String resource,
+      InetSocketAddress here,
+      InetSocketAddress caller) {}
 
   /** Whether {@code proof} is one for {@code request}, and was not used before. */
   boolean admit(String proof, Request request) {
@@ -55,15 +65,23 @@ final class Proofs {
     } catch (IllegalArgumentException malformed) {
       return false;
     }
-    boolean isNow = Math.abs(now - moment) <= WINDOW_MS;
+    boolean isNow = moment >= started && Math.abs(now - moment) <= WINDOW_MS;
     return isNow
         && MessageDigest.isEqual(code, code(request, parts[0], parts[1]))
         && isFirst(parts[1], now);
   }
 
   private byte[] code(Request request, String moment, String nonce) {
+    InetSocketAddress caller = request.caller();
     String text =
-        String.join("\n", request.method(), request.host(), request.resource(), moment, nonce);
+        String.join(
+            "\n",
+            request.method(),
+            request.host(),
+            request.resource(),
+            caller.getAddress().getHostAddress() + ":" + caller.getPort(),
+            moment,
+            nonce);
     try {
       Mac mac = Mac.getInstance(ALGORITHM);
       mac.init(key);
@@ -73,12 +91,15 @@ final class Proofs {
     }
   }
 
-  /** Whether the host that the proof names is this one; names are those of /etc/hosts. */
+  /** Whether the proof names this host and port; names are those of /etc/hosts. */
   private static boolean isHere(Request request) {
     int colon = request.host().lastIndexOf(':');
-    String name = colon < 0 ? request.host() : request.host().substring(0, colon);
+    if (!request.host().substring(colon + 1).equals(String.valueOf(request.here().getPort()))) {
+      return false;
+    }
     try {
-      return InetAddress.getByName(name).equals(request.here());
+      String name = request.host().substring(0, Math.max(0, colon));
+      return InetAddress.getByName(name).equals(request.here().getAddress());
     } catch (UnknownHostException unknown) {
       return false;
     }

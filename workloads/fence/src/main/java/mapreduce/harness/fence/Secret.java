@@ -49,13 +49,14 @@ final class Secret {
     }
   }
 
-  /** Whether a {@code request} of {@code peer} may pass, with these two headers. */
-  boolean opens(String given, String proof, Proofs.Request request, InetAddress peer) {
-    return proofs.admit(proof, request) || (isOfThisNode(request, peer) && isSecret(given));
+  /** Whether a {@code request} may pass, with these two headers. */
+  boolean opens(String given, String proof, Proofs.Request request) {
+    return proofs.admit(proof, request) || (isOfThisNode(request) && isSecret(given));
   }
 
-  private static boolean isOfThisNode(Proofs.Request request, InetAddress peer) {
-    return peer.isLoopbackAddress() || peer.equals(request.here());
+  private static boolean isOfThisNode(Proofs.Request request) {
+    InetAddress caller = request.caller().getAddress();
+    return caller.isLoopbackAddress() || caller.equals(request.here().getAddress());
   }
 
   /** In constant time. */

@@ -1,7 +1,7 @@
 package mapreduce.harness.fence;
 
 import java.io.IOException;
-import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.security.Principal;
 import java.util.Map;
 import javax.servlet.Filter;
@@ -61,10 +61,11 @@ public final class WebFence extends FilterInitializer {
               asked.getMethod(),
               asked.getHeader("Host"),
               resource,
-              InetAddress.getByName(asked.getLocalAddr()));
+              new InetSocketAddress(asked.getLocalAddr(), asked.getLocalPort()),
+              new InetSocketAddress(asked.getRemoteAddr(), asked.getRemotePort()));
       String given = asked.getHeader(secret.header);
       String proof = asked.getHeader(Proofs.HEADER);
-      if (secret.opens(given, proof, proven, InetAddress.getByName(asked.getRemoteAddr()))) {
+      if (secret.opens(given, proof, proven)) {
         chain.doFilter(new OfUser(asked, user), response);
       } else {
         ((HttpServletResponse) response)
