@@ -68,7 +68,11 @@ public final class DataNodeFence extends ChannelInboundHandlerAdapter {
     Proofs.Request proven =
         new Proofs.Request(
             request.method().name(), headers.get(HOST), request.uri(), here, caller);
-    return secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven);
+    boolean isOpen = secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven);
+    if (isOpen) { // pages are got from a service behind us on this node, which asks, too
+      headers.set(secret.header, secret.text());
+    }
+    return isOpen;
   }
 
   /** What all connections share. */

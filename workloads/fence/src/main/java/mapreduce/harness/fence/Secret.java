@@ -59,6 +59,11 @@ final class Secret {
     return caller.isLoopbackAddress() || caller.equals(request.here().getAddress());
   }
 
+  /** What the header has, for services of this node. */
+  String text() {
+    return new String(value, StandardCharsets.UTF_8);
+  }
+
   /** In constant time. */
   private boolean isSecret(String given) {
     return given != null && MessageDigest.isEqual(value, given.getBytes(StandardCharsets.UTF_8));
