@@ -7,9 +7,13 @@ ATTACK is JSON: *ports*, pairs of address and number; what is *known* (`tests.co
 *java*, a command, and *jars*, Hadoop's; *classes*, a jar of `Attack.java` as base64.  One line of
 JSON comes back: how many tries there were, at which ports any byte was answered, and what succeeded
 at each.  Reads, writes and submissions come first at all ports, kills last.
+
+Or *requests*, each an address, a port, a path, headers, and a secret to prove or none: how each is
+answered, a status of HTTP or 0.
 """
 
 import base64
+import hmac
 import http.client
 import json
 import os
@@ -17,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -68,13 +73,36 @@ def connects(place):
     return True
 
 
-def send(place, header, method, path, content):
+def headers_of(place, known):
+    """
+    The secret itself, on the worker where one is: whoever shows it elsewhere is refused.
+    """
+    return known["header"] if place[0] == known["node"] else {}
+
+
+def prove(secret, method, host, path, caller):
+    """
+    The header that proves that who has the secret sends this request on this connection.
+    """
+    moment, nonce = str(int(time.time() * 1000)), os.urandom(16).hex()
+    text = "\n".join([method, host, path, "{}:{}".format(*caller), moment, nonce])
+    code = hmac.new(secret.encode(), text.encode(), "sha256").hexdigest()
+    return {"X-Harness-Proof": f"{moment} {nonce} {code}"}
+
+
+def send(place, header, secret, request):
     """
     Status of the answer, and whether a byte of one came.
     """
+    method, path, content = request
     connection = http.client.HTTPConnection(*place, timeout=ANSWER_S)
     try:
         headers = {"Content-Type": "application/json", "Accept": "*/*", **header}
+        connection.connect()
+        if secret:
+            headers["Host"] = "{}:{}".format(*place)
+            caller = connection.sock.getsockname()
+            headers |= prove(secret, method, headers["Host"], path, caller)
         connection.request(method, path, content, headers)
         return connection.getresponse().status, True
     except http.client.RemoteDisconnected:
@@ -111,6 +139,13 @@ def main():
     Try all; print what came of it.
     """
     attack = json.loads(sys.argv[1])
+    if "requests" in attack:
+        statuses = [
+            send((address, port), headers, secret, ("GET", path, None))[0]
+            for address, port, path, headers, secret in attack["requests"]
+        ]
+        sys.stdout.write(json.dumps(statuses) + "\n")
+        return
     known = attack["known"]
     places = [(host, port) for host, port in attack["ports"]]
     names = {(host, port): f"{host}:{port}" for host, port in places}
@@ -121,7 +156,12 @@ def main():
 
         def try_all(tries):
             pairs = [(place, each) for place in taken for each in tries]
-            answers = pool.map(lambda pair: send(pair[0], known["header"], *pair[1][1:]), pairs)
+            answers = pool.map(
+                lambda pair: send(
+                    pair[0], headers_of(pair[0], known), known["secret"], pair[1][1:]
+                ),
+                pairs,
+            )
             for (place, (what, *_)), (status, is_answer) in zip(pairs, answers, strict=True):
                 if is_answer:
                     answered.add(names[place])

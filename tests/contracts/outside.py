@@ -25,27 +25,33 @@ from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
+
 from harness.clusters.hadoop_home.home import HadoopHome
+from tests.live.packages import provide
 
 HERE = Path(__file__).parent
 LIVE = HERE.parent / "live"
 LIMIT_S = 540
 STRANGER = "daemon"  # Java's login needs one who has an entry, and runs nothing of ours
 LISTENS = "0A"
-
-# The status of each of several requests: address, port, path, headers.
-REQUESTS = """
-import http.client, json, sys
-statuses = []
-for address, port, path, headers in json.loads(sys.argv[1]):
-    connection = http.client.HTTPConnection(address, port, timeout=30)
-    try:
-        connection.request("GET", path, headers=headers)
-        statuses.append(connection.getresponse().status)
-    except (OSError, http.client.HTTPException):
-        statuses.append(0)
-    connection.close()
-print(json.dumps(statuses))
+# Root as in a container without any right (`--cap-drop ALL`), and with those that Docker gives.
+POWERLESS = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--no-new-privs"]
+GIVEN = (
+    "chown", "dac_override", "fowner", "fsetid", "kill", "setgid", "setuid", "setpcap",
+    "net_bind_service", "net_raw", "sys_chroot", "mknod", "audit_write", "setfcap",
+)  # fmt: skip
+AS_DOCKER = ["setpriv", f"--bounding-set=-all,+{',+'.join(GIVEN)}", "--inh-caps=-all"]
+CONTAINER_NET = "198.18.200"
+CONTAINER_GATEWAY = f"{CONTAINER_NET}.1"
+# What Docker sets for containers that reach others through their host.
+MASQUERADE = f"""
+table ip docker {{
+    chain leaving {{
+        type nat hook postrouting priority 100;
+        ip saddr {CONTAINER_NET}.0/24 oifname != "docker0" masquerade
+    }}
+}}
 """
 
 Vantage = Callable[[Sequence[str]], str]
@@ -56,8 +62,8 @@ Places = Sequence[tuple[str, int]]
 class Knowledge:
     """
     What the attacker knows of a cluster: a running application, a file of HDFS and a block of it
-    (pool, id and generation), the NameNode's RPC address; of an insider also the header with the
-    secret, and the file with the job's tokens.
+    (pool, id and generation), the NameNode's RPC address; of an insider also the secret, the header
+    that shows it on a *node* of his own, and the file with the job's tokens.
     """
 
     application: str
@@ -66,6 +72,8 @@ class Knowledge:
     namenode: str
     user: str = "hadoop"
     header: dict = field(default_factory=dict)
+    node: str = ""
+    secret: str = ""
     tokens: str = ""
 
 
@@ -119,9 +127,7 @@ def attack(places: Places, vantage: Vantage, known: Knowledge, tools: Tools) -> 
         "ports": places, "known": asdict(known), "classes": classes(), "jars": tools.jars,
         "java": [tools.java, "-XX:TieredStopAtLevel=1"],
     }  # fmt: skip
-    program = (HERE / "attacker.py").read_text()
-    output = vantage([tools.python, "-I", "-S", "-c", program, json.dumps(facts)])
-    return Outcome(**json.loads(output.splitlines()[-1]))
+    return Outcome(**told("attacker.py", facts, vantage, tools.python))
 
 
 @cache
@@ -139,9 +145,18 @@ def classes() -> str:
 
 def statuses(requests: Sequence[tuple], vantage: Vantage, python: str) -> list[int]:
     """
-    How web services answer requests (address, port, path, headers): HTTP's status, or 0.
+    How web services answer requests (address, port, path, headers, a secret to prove or nothing):
+    HTTP's status, or 0.
     """
-    return json.loads(vantage([python, "-I", "-S", "-c", REQUESTS, json.dumps(requests)]))
+    return told("attacker.py", {"requests": requests}, vantage, python)
+
+
+def told(program: str, what: dict, vantage: Vantage, python: str):
+    """
+    What a program of this folder answers there that is told *what*.
+    """
+    text = (HERE / program).read_text()
+    return json.loads(vantage([python, "-I", "-S", "-c", text, json.dumps(what)]).splitlines()[-1])
 
 
 @contextmanager
@@ -211,6 +226,50 @@ def stranger(home: HadoopHome, before: Sequence[str] = ()) -> Vantage:
     user = f"AS_USER={pwd.getpwnam(STRANGER).pw_uid}"
     as_user = ["env", user, *reached, str(LIVE / "as_nobody.py"), *needed, "--"]
     return lambda argv: run([*before, *as_user, *argv])
+
+
+def after(before: Sequence[str]) -> Vantage:
+    """
+    A vantage to which *before* leads.
+    """
+    return lambda argv: run([*before, *argv])
+
+
+@contextmanager
+def container_behind(enter: Sequence[str]):
+    """
+    A container of a host, to whose network *enter* leads, as Docker makes one: root with the rights
+    that it gives, in a network of its own behind the host; a vantage.
+    """
+    if why := provide("nft"):
+        pytest.skip(why)
+    alone = ["setpriv", "--pdeathsig", "KILL", "unshare", "-n", "sh", "-c"]
+    with subprocess.Popen(
+        [*enter, *alone, "echo ready; exec sleep infinity"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            inside = ["nsenter", "-n", "-t", str(process.pid)]
+            for command in (
+                "ip link add docker0 type bridge",
+                f"ip addr add {CONTAINER_GATEWAY}/24 dev docker0",
+                "ip link set docker0 up",
+                f"ip link add box0 type veth peer name eth0 netns {process.pid}",
+                "ip link set box0 master docker0 up",
+            ):
+                run([*enter, *command.split()])
+            run([*enter, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
+            run([*enter, "sh", "-c", 'printf "%s" "$0" | nft -f -', MASQUERADE])
+            for command in (
+                f"ip addr add {CONTAINER_NET}.2/24 dev eth0",
+                "ip link set lo up",
+                "ip link set eth0 up",
+                f"ip route add default via {CONTAINER_GATEWAY}",
+            ):
+                run([*inside, *command.split()])
+            yield after([*inside, *AS_DOCKER])
+        finally:
+            process.kill()
 
 
 @contextmanager
@@ -285,13 +344,22 @@ def block_on(vantage: Vantage, data: str) -> dict:
     return {"pool": pool, "id": int(identity), "generation": int(generation)}
 
 
-def as_insider(known: Knowledge, vantage: Vantage, secret: str, data: str) -> Knowledge:
+def as_insider(known: Knowledge, vantage: Vantage, node: str, secret: str, data: str) -> Knowledge:
     """
-    What one knows who may read the file *secret* of a worker, and the data of its nodes.
+    What one knows on a worker with the address *node* who may read its file *secret*, and the data
+    of its nodes.
     """
-    header, _, value = vantage(["cat", secret]).strip().partition(": ")
+    header, value = secret_line(vantage, secret)
     tokens = first_file(vantage, data, f"*/{known.application}/*/container_tokens")
-    return replace(known, header={header: value}, tokens=tokens)
+    return replace(known, header={header: value}, node=node, secret=value, tokens=tokens)
+
+
+def secret_line(vantage: Vantage, file: str) -> tuple[str, str]:
+    """
+    Name of the header, and the secret.
+    """
+    header, _, value = vantage(["cat", file]).strip().partition(": ")
+    return header, value
 
 
 def first_file(vantage: Vantage, folder: str, pattern: str) -> str:

@@ -6,36 +6,25 @@ The same tries from inside, with the secret, succeed: the attacker is no paper t
 
 import os
 import sys
-import tempfile
-import time
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import ExitStack
+from dataclasses import dataclass
 
 import pytest
 
 from harness import clusters as providers
-from harness.base.errors import ClusterError
-from harness.base.hadoop import site
-from harness.base.hadoop.daemons import MASTER_PORTS, WORKER_PORTS
-from harness.base.records.trial import ClusterSpec, SshAccess
-from harness.clusters.docker import image, nodes
-from harness.clusters.docker.engine import Engine, owner
+from harness.base.hadoop.daemons import WORKER_PORTS
+from harness.base.records.trial import ClusterSpec
 from harness.clusters.hadoop_home.home import HadoopHome
-from harness.clusters.ssh.connection import trust
 from tests.contracts import outside
-from tests.contracts.outside import Outsider
-from tests.live import bare_hosts
-from tests.live import engine as engines
-from tests.live.open_clone import skip_where_closed
+from tests.contracts.cases import CASES, FILE, apps, of_members, start_job
 
 pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(os.geteuid() != 0, reason="root alone can be somebody else"),
 ]
 
-FILE = "/harness/outside/file"
 # What succeeds from inside, at some port each.
 POSSIBLE = {
     "data port: read a block by its token", "http: kill", "http: read /conf", "http: read /jmx",
@@ -55,7 +44,6 @@ BY_TOKEN_ALONE = {"scheduler", "nodemanager", "localizer"}
 
 
 OF_JOB = 3  # ports of an application master
-SSHD = 22
 
 
 # Web services, each by the node and the port on which it is, and a page of it.
@@ -75,206 +63,13 @@ PAGES = {
     ),
 }  # fmt: skip
 OK, FORBIDDEN = 200, 403
+PROOF = "X-Harness-Proof"
 
 
-@pytest.fixture(scope="module")
-def folder():
-    """
-    A state folder that the daemons' account may enter.
-    """
-    with (
-        tempfile.TemporaryDirectory(prefix="harness-outside-") as made,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        Path(made).chmod(0o755)
-        patch.setenv("XDG_STATE_HOME", made)
-        yield Path(made)
-
-
-class Local:
-    """
-    Namespaces of this machine.
-    """
-
-    def __init__(self, stack, monkeypatch):
-        self.home, self.spec = HadoopHome.find(), ClusterSpec(workers=1)
-        self.here = outside.tools_here(self.home)
-        self.third, self.machine = stack.enter_context(outside.third_host())
-
-    def places(self, cluster):
-        """
-        Every listening port of a cluster that is up.
-        """
-        nodes = zip(cluster.layout.members, cluster.hosts, strict=True)
-        return [(m.address, port) for m, h in nodes for port in outside.listening(outside.on(h))]
-
-    def outsiders(self, places):
-        """
-        By their names.
-        """
-        ports = sorted({port for _, port in places})
-        here, there = ([(a, port) for port in ports] for a in ("127.0.0.1", self.machine))
-        return {
-            "another user": Outsider(outside.stranger(self.home), [*places, *here], self.here),
-            "another host": Outsider(self.third, [*places, *there], self.here, self.machine),
-        }
-
-    def tools(self, cluster):
-        """
-        Those on a node.
-        """
-        host, jars = cluster.hosts[1], f"{cluster.layout.home}/path.jar"
-        return outside.Tools(cluster.python_on(host), cluster.java_on(host), jars)
-
-
-class OnPorts(Local):
-    """
-    This machine without namespaces.
-    """
-
-    def __init__(self, stack, monkeypatch):
-        skip_where_closed()
-        super().__init__(stack, monkeypatch)
-        monkeypatch.setenv("HARNESS_LOCAL_NETWORK", "ports")
-
-    def places(self, cluster):
-        """
-        Those of its processes.
-        """
-        ports = outside.listening_by([*cluster._running.processes()])
-        return [("127.0.0.1", port) for port in ports]
-
-    def outsiders(self, places):
-        """
-        The loopback address of another host is its own.
-        """
-        there = [(self.machine, port) for _, port in places]
-        return {
-            "another user": Outsider(outside.stranger(self.home), [*places, *there], self.here),
-            "another host": Outsider(self.third, there, self.here, self.machine),
-        }
-
-
-class Docker(Local):
-    """
-    Containers; others are in the network of the engine's machine, and in a network beside.
-    """
-
-    def __init__(self, stack, monkeypatch):
-        super().__init__(stack, monkeypatch)
-        address, _ = stack.enter_context(engines.ready())
-        monkeypatch.setenv("DOCKER_HOST", address)
-        self.spec = ClusterSpec(provider="docker", workers=1)
-        self.engine = Engine.connect(limit_s=outside.LIMIT_S)
-        stack.callback(self.engine.client.close)
-        network = self.engine.client.networks.create(f"beside-{owner()}", driver="bridge")
-        stack.callback(network.remove)
-        self.gateway = network.attrs["IPAM"]["Config"][0]["Gateway"]
-        self.containers = [self._container(stack, each) for each in ("host", network.name)]
-
-    def _container(self, stack, network):
-        made = self.engine.client.containers.run(
-            image.ensure(self.engine, self.home), entrypoint=["sleep", "infinity"], detach=True,
-            network_mode=network, user="0",
-        )  # fmt: skip
-        stack.callback(made.remove, force=True, v=True)
-
-        def run(argv):
-            status, (out, err) = made.exec_run(argv, demux=True)
-            assert status == 0, (argv[:6], out, err)
-            return out.decode()
-
-        return run
-
-    def outsiders(self, places):
-        """
-        Also root of this machine, whom an engine makes a member of its other networks.
-        """
-        brought = outside.Tools("python3", nodes.JAVA_COMMAND, f"{nodes.HOME}/path.jar")
-        near, far = self.containers
-        return {
-            **super().outsiders(places),
-            "root": Outsider(outside.run, places, self.here),
-            "a container in the machine's network": Outsider(near, places, brought),
-            "a container in another network": Outsider(far, places, brought, self.gateway),
-        }
-
-
-class Ansible(Local):
-    """
-    Bare hosts; others are on the same network, on this machine, and on the hosts themselves.
-    """
-
-    def __init__(self, stack, monkeypatch):
-        super().__init__(stack, monkeypatch)
-        if why := bare_hosts.lacking():
-            pytest.skip(why)
-        made = stack.enter_context(bare_hosts.BareHosts())
-        self.machine = f"{made.net}.254"
-        self.bare = [made.add(wait=False) for _ in range(3)]
-        for host in self.bare:
-            bare_hosts.await_listening(host)
-            trust(host.address, host.fingerprint)
-        self.spec = ClusterSpec(
-            provider="ansible", workers=1, hosts=tuple(host.address for host in self.bare[:2]),
-            ssh=SshAccess(key=str(made.key)),
-        )  # fmt: skip
-
-    def places(self, cluster):
-        """
-        Without that of sshd.
-        """
-        return [place for place in super().places(cluster) if place[1] != SSHD]
-
-    def outsiders(self, places):
-        """
-        The last of the hosts is none of the cluster's.
-        """
-        entered = [["nsenter", "-n", "-t", str(host.pid)] for host in self.bare]
-        outsiders = {}
-        for name, host, enter in zip(("master", "worker1"), self.bare, entered, strict=False):
-            own = [("127.0.0.1", port) for address, port in places if address == host.address]
-            user = outside.stranger(self.home, enter)
-            everything = [*places, *own]
-            outsiders[f"another user of {name}"] = Outsider(
-                user, everything, self.here, self.machine
-            )
-        outsiders["another host beside them"] = Outsider(
-            lambda argv: outside.run([*entered[2], *argv]), places, self.here, self.machine
-        )
-        return {**outsiders, "root of this machine": Outsider(outside.run, places, self.here)}
-
-
-CASES = {"local": Local, "local on ports": OnPorts, "docker": Docker, "ansible": Ansible}
 EVERY = [
     pytest.param(case, id=name, marks=[pytest.mark.long] * (name != "local"))
     for name, case in CASES.items()
 ]
-
-
-def start_job(cluster, folder):
-    """
-    A job whose map is done, and whose reduce waits for more memory than there is; its application.
-    """
-    memory = f"mapreduce.reduce.memory.mb={site.node_memory_mb(cluster.spec.node)}"
-    log, example = folder / "client.log", "org.apache.hadoop.examples.ExampleDriver"
-    client = cluster.client(example, ["pi", "-D", memory, "1", "10"], log=log)
-    deadline = time.monotonic() + 240
-    while time.monotonic() < deadline:
-        with suppress(ClusterError, KeyError, TypeError):  # its application master is on its way
-            (app,) = apps(cluster)
-            jobs = cluster.hdfs.get_json("rm", f"/proxy/{app['id']}/ws/v1/mapreduce/jobs")
-            if jobs["jobs"]["job"][0]["mapsCompleted"] == 1:
-                return client, app["id"]
-        time.sleep(0.5)
-    raise AssertionError(log.read_text()[-3000:])
-
-
-def apps(cluster):
-    """
-    All applications, as the ResourceManager knows them.
-    """
-    return cluster.hdfs.get_json("rm", "/ws/v1/cluster/apps")["apps"]["app"]
 
 
 @pytest.mark.parametrize("case", EVERY)
@@ -292,12 +87,14 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
         on_worker, data = outside.on(cluster.hosts[1]), layout.data(worker)
         block = outside.block_on(on_worker, data)
         known = outside.Knowledge(application, FILE, block, layout.master.at("namenode"))
-        insider = outside.as_insider(known, on_worker, layout.secret(worker), data)
+        insider = outside.as_insider(known, on_worker, worker.address, layout.secret(worker), data)
         places = made.places(cluster)
         others = made.outsiders(places)
         port = stack.enter_context(outside.open_service({port for _, port in places}))
         ways = {
-            name: outside.statuses([(each.machine, port, "/", {})], each.vantage, each.tools.python)
+            name: outside.statuses(
+                [(each.machine, port, "/", {}, "")], each.vantage, each.tools.python
+            )
             for name, each in others.items()
         }
         outside.classes()  # compiled once for all
@@ -333,35 +130,45 @@ def test_nobody_outside_submits_reads_writes_or_kills(case, folder, monkeypatch)
     assert len(places) >= len(own) + OF_JOB
 
 
-def of_members(layout):
+@dataclass(frozen=True)
+class Web:
     """
-    Pairs of a node and its services.
+    A cluster whose pages are asked for; 0 is the master, 1 the worker.
     """
-    return [(layout.master, MASTER_PORTS), *((worker, WORKER_PORTS) for worker in layout.workers)]
+
+    cluster: providers.Cluster
+    application: str
+    secret: str
+    header: str
+
+    def ask(self, page, *tries, by=None):
+        """
+        How a page (node, port and path) answers each of some headers, or proofs of a secret; asked
+        on its own node, or on another one.
+        """
+        node, port, path = page
+        member = self.cluster.layout.members[node]
+        number = member.port(port) if isinstance(port, str) else port
+        place = member.address, number, path.replace("APPLICATION", self.application)
+        requests = [
+            (*place, {}, each) if isinstance(each, str) else (*place, each, "") for each in tries
+        ]
+        host = self.cluster.hosts[node if by is None else by]
+        return outside.statuses(requests, outside.on(host), self.cluster.python_on(host))
 
 
 @pytest.fixture(scope="module")
 def web(folder):
     """
-    A function that says how a page of a node (0 is the master) answers each of some headers, asked
-    from the worker; the secret's header; and the ports of the job's master on the worker.
+    A local cluster with a running job.
     """
     home = HadoopHome.find()
     with providers.PROVIDERS["local"]("web", ClusterSpec(workers=1), home) as cluster:
         cluster.hdfs.put(FILE, [b"ours"])
         client, application = start_job(cluster, folder)
-        layout, worker = cluster.layout, cluster.hosts[1]
-        on_worker, python = outside.on(worker), cluster.python_on(worker)
-        name, _, secret = (
-            on_worker(["cat", layout.secret(layout.workers[0])]).strip().partition(": ")
-        )
-
-        def statuses(node, port, path, *headers):
-            member, path = layout.members[node], path.replace("APPLICATION", application)
-            place = member.address, member.port(port) if isinstance(port, str) else port, path
-            return outside.statuses([(*place, each) for each in headers], on_worker, python)
-
-        yield statuses, {name: secret}, set(outside.listening(on_worker)) - {*WORKER_PORTS.values()}
+        layout, on_worker = cluster.layout, outside.on(cluster.hosts[1])
+        name, secret = outside.secret_line(on_worker, layout.secret(layout.workers[0]))
+        yield Web(cluster, application, secret, name)
         client.kill()
         client.wait(60)
 
@@ -371,25 +178,37 @@ def test_a_web_service_refuses_whoever_lacks_the_secret(service, web):
     """
     Without it, with one that is wrong, cut or too long, or with the right one elsewhere.
     """
-    statuses, header, _ = web
-    ((name, secret),) = header.items()
+    name, secret = web.header, web.secret
     other = f"{secret[:-1]}{'1' if secret.endswith('0') else '0'}"
     wrong = [
         {}, {name: ""}, {name: other}, {name: secret[:-1]}, {name: secret + "0"},
         {name: secret.upper()}, {"Authorization": f"Bearer {secret}"},
-        {"Cookie": f"{name}={secret}"},
+        {"Cookie": f"{name}={secret}"}, {PROOF: secret}, {PROOF: f"0 0 {secret}"}, other,
     ]  # fmt: skip
 
-    assert statuses(*PAGES[service], *wrong) == [FORBIDDEN] * len(wrong)
-    assert statuses(*PAGES[service], header) == [OK]
+    assert web.ask(PAGES[service], *wrong) == [FORBIDDEN] * len(wrong)
+    assert web.ask(PAGES[service], {name: secret}) == [OK]
+
+
+@pytest.mark.parametrize("service", PAGES)
+def test_a_web_service_takes_a_proof_from_elsewhere_and_no_secret(service, web):
+    """
+    Who shows the secret on a network has shown it to others.
+    """
+    page = PAGES[service]
+    answers = web.ask(page, {web.header: web.secret}, web.secret, by=1 - page[0])
+
+    assert answers == [FORBIDDEN, OK]
 
 
 def test_the_page_of_an_application_master_is_for_the_proxy(web):
     """
     Whoever asks itself is sent there, with the secret, too.
     """
-    statuses, header, ports = web
-    answers = {port: statuses(1, port, "/ws/v1/mapreduce/info", {}, header) for port in ports}
+    listening = outside.listening(outside.on(web.cluster.hosts[1]))
+    ports = set(listening) - {*WORKER_PORTS.values()}
+    tries = {}, {web.header: web.secret}, web.secret
+    answers = {port: web.ask((1, port, "/ws/v1/mapreduce/info"), *tries) for port in ports}
 
     assert [each for each in answers.values() if OK in each] == []
-    assert [each for each in answers.values() if 302 in each] == [[302, 302]]
+    assert [each for each in answers.values() if 302 in each] == [[302, 302, 302]]
