@@ -119,7 +119,7 @@ class Docker(Local):
         def run(argv):
             status, (out, err) = made.exec_run(argv, demux=True)
             assert status == 0, (argv[:6], out, err)
-            return out.decode()
+            return (out or b"").decode()
 
         return run
 

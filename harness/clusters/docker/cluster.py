@@ -106,8 +106,8 @@ class DockerCluster(Cluster):
     def reach(cls, spec: ClusterSpec) -> str:
         """Who can reach what of the requested cluster."""
         return (
-            "only those who may use the Docker engine reach it: its network has no way in, and the"
-            " engine's machine no address on it"
+            "only those who may use the Docker engine, or write raw packets in its machine's"
+            " network, reach it: its own has no way in, and the machine no address on it"
         )
 
     @classmethod
