@@ -24,7 +24,8 @@ tests-of-anchoring := anchoring
 tests-of-base := hadoop records stats test_text.py
 tests-of-models := contracts/test_models.py models sim validation
 tests-of-observe := parsing profiling store/test_recordings.py
-tests-of-clusters := contracts/test_outside.py contracts/test_providers.py contracts/test_workloads.py \
+tests-of-clusters := contracts/test_crafted.py contracts/test_load.py contracts/test_outside.py \
+	contracts/test_providers.py contracts/test_workloads.py \
 	hadoop_home ltrace monitor node providers workloads
 tests-of-core := evaluate experiment hostile reports run store
 tests-of-scoring := scoring

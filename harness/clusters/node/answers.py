@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from .processes import acting_as
-
 from .transport import REFUSED_REQUEST
 
 _ROUND_S = 3.75  # four of them, and one until the first question, are below 20 s
