@@ -66,8 +66,7 @@ public final class DataNodeFence extends ChannelInboundHandlerAdapter {
     InetSocketAddress caller = (InetSocketAddress) context.channel().remoteAddress();
     HttpHeaders headers = request.headers();
     Proofs.Request proven =
-        new Proofs.Request(
-            request.method().name(), headers.get(HOST), request.uri(), here, caller);
+        new Proofs.Request(request.method().name(), headers.get(HOST), request.uri(), here, caller);
     boolean isOpen = secret.opens(headers.get(secret.header), headers.get(Proofs.HEADER), proven);
     if (isOpen) { // pages are got from a service behind us on this node, which asks, too
       headers.set(secret.header, secret.text());
