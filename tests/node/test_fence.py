@@ -13,11 +13,13 @@ import shutil
 import subprocess
 import sys
 
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from harness.clusters.node import fence
+from tests.contracts import outside
 from tests.live.packages import provide
 
 TOOLS = ("ip", "unshare", "nsenter")
@@ -87,6 +89,69 @@ def test_others_servers_are_as_they_were(completed):
     others = {key: answer for key, answer in completed.items() if key[3] != DAEMON}
 
     assert {key for key, answer in others.items() if answer != (True, True)} == set()
+
+
+@contextmanager
+def network():
+    """
+    A network of its own; what leads into it.
+    """
+    alone = ["setpriv", "--pdeathsig", "KILL", "unshare", "-n", "sh", "-c"]
+    with subprocess.Popen(
+        [*alone, "echo ready; exec sleep infinity"], stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield ["nsenter", "-n", "-t", str(process.pid)]
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def forwarded():
+    """
+    A function that says with which marks a container behind the second host gets an answer of a
+    daemon on the first one; and what leads into the second one's network.
+    """
+    if reason := provide("nft"):
+        pytest.skip(reason)
+    rules = fence.rules("test", ACCOUNT, [FIRST, SECOND], NONCE)
+    number = str(ACCOUNT)
+    as_account = ["setpriv", "--reuid", number, "--regid", number, "--clear-groups", "--"]
+    listen = f"import socket, sys; s = socket.create_server(('', {DAEMON})); sys.stdin.read()"
+    with ExitStack() as stack:
+        first, second = stack.enter_context(network()), stack.enter_context(network())
+        there = second[-1]
+        outside.run([*first, *f"ip link add eth0 type veth peer name eth0 netns {there}".split()])
+        for enter, address in ((first, FIRST), (second, SECOND)):
+            outside.run([*enter, *f"ip addr add {address}/24 dev eth0".split()])
+            outside.run([*enter, *["ip", "link", "set", "eth0", "up"]])
+            outside.run([*enter, "sh", "-c", 'printf "%s" "$0" | nft -f -', rules])
+        argv = [*first, *as_account, "/usr/bin/python3", "-c", listen]
+        daemon = stack.enter_context(subprocess.Popen(argv, stdin=subprocess.PIPE))
+        stack.callback(daemon.kill)
+        container = stack.enter_context(outside.container_behind(second))
+        own = {"interface": "eth0", "source": f"{outside.CONTAINER_NET}.77"}
+
+        def answered(*marks):
+            what = {"do": "open", "ports": [(FIRST, DAEMON)], "marks": marks, "flags": [0]}
+            facts = {**own, "hop": outside.CONTAINER_GATEWAY, **what}
+            done = outside.told("crafted.py", facts, container, sys.executable)
+            return [mark for _, _, mark in done["answered"]]
+
+        yield answered, second
+
+
+def test_what_is_forwarded_has_no_mark(forwarded):
+    """
+    A container may write raw packets, and its host hides its address.
+    """
+    answered, second = forwarded
+    marks = [0, 1, NONCE, 2**16 - 1]
+    fenced = answered(*marks)
+    outside.run([*second, "nft", "flush chain inet mapreduce-harness-test passing"])
+
+    assert (fenced, answered(*marks)) == ([], [NONCE])
 
 
 def test_the_rules_replace_what_is_there():
