@@ -34,6 +34,7 @@ def guard_process(tmp_path):
     """
     os.mkfifo(tmp_path / "control")
     (tmp_path / "daemons").mkdir()
+    (tmp_path / "conf" / "x").mkdir(parents=True)
     marked = {"PATH": os.environ["PATH"], "HADOOP_CONF_DIR": f"{tmp_path}/conf/x"}
     daemons = [
         {
@@ -72,6 +73,13 @@ def sleepers(folder):
     return [process.pid for process in state.stray_processes(folder)]
 
 
+def pid_files(folder):
+    """
+    What the supervisor has written of its daemons' numbers.
+    """
+    return [file.read_text() for file in (folder / "daemons").glob("[a-z]*")]
+
+
 def children(pid):
     """
     Processes whose parent is *pid*.
@@ -103,6 +111,21 @@ class TestHolder:
         assert until(lambda: not sleepers(tmp_path))
         assert until(lambda: guard_process.poll() is not None)
         assert until(lambda: not Path(f"/proc/{supervisor_id}").exists())
+
+    def test_nobody_answers_for_a_supervisor_that_is_gone(self, guard_process, tmp_path):
+        """
+        Both killed at once, nobody is left to end what asks the kernel about connections.
+        """
+        (supervisor_id,) = children(guard_process.pid)
+        known = {*sleepers(tmp_path), *map(int, pid_files(tmp_path))}
+        assert until((tmp_path / "conf" / "x" / "peers").exists)
+        answering = [child for child in children(supervisor_id) if child not in known]
+        os.kill(guard_process.pid, signal.SIGSTOP)
+        os.kill(supervisor_id, signal.SIGKILL)
+        os.kill(guard_process.pid, signal.SIGKILL)
+
+        assert len(answering) == 1
+        assert until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in answering))
 
     def test_orphans_belong_to_the_cluster(self, guard_process, tmp_path):
         """

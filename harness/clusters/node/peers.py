@@ -12,12 +12,15 @@ beginning, and grow with whoever opens connections.
 
 import os
 import selectors
+import signal
 import socket
 import struct
 
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Dict, Iterable, Optional
+
+from .processes import die_with_parent
 
 NAME = "peers"  # of the socket, in a folder of configuration
 MOST_PATH = 100  # bytes: what an address of such a socket may have, nearly
@@ -120,16 +123,19 @@ def start(folders: Iterable[str], account: Optional[Dict[str, int]]) -> None:
 
     Where its path is too long for a socket there is none, and daemons read the kernel's tables.
     """
-    first, *others = [Path(folder) / NAME for folder in folders]
-    if len(os.fsencode(str(first))) > MOST_PATH:
+    paths = [Path(folder) / NAME for folder in folders]
+    if not paths or len(os.fsencode(str(paths[0]))) > MOST_PATH:
         return
+    first, *others = paths
     answers = Answers(first, account)
     for link in others:
         with suppress(FileNotFoundError):
             link.unlink()
         link.symlink_to(first)
+    supervisor = os.getpid()
     if os.fork() == 0:
         try:
+            die_with_parent(supervisor, signal.SIGKILL)
             answers.serve()
         finally:
             os._exit(1)

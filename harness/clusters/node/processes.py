@@ -7,6 +7,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import Any, Dict, Iterator, List, Optional
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.01
 
@@ -31,6 +32,13 @@ def call_libc(name: str, *arguments: Any) -> None:
 
     if getattr(ctypes.CDLL(None, use_errno=True), name)(*arguments) != 0:
         raise OSError(ctypes.get_errno(), name)
+
+
+def die_with_parent(parent: int, number: int) -> None:
+    """Have the kernel send us signal *number* when our parent ends."""
+    call_libc("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:
+        raise ProcessLookupError(parent)
 
 
 def drop_to(account: Optional[Dict[str, int]]) -> None:

@@ -54,14 +54,20 @@ from typing import Any, Dict, List, Optional, Tuple
 from . import peers
 from .account import open_ways
 from .answers import UNANSWERED_S, Questions, connect
-from .processes import adopt_orphans, call_libc, catch_signals, drop_to, end_descendants
+from .processes import (
+    adopt_orphans,
+    call_libc,
+    catch_signals,
+    die_with_parent,
+    drop_to,
+    end_descendants,
+)
 
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # versions 2 and 1 of control groups, as a container sees its own
 MEMORY_EVENTS = ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control")
 _CLONE_NEWUTS = 0x04000000
 _CLONE_NEWNET = 0x40000000
-_PR_SET_PDEATHSIG = 1
 _BRIDGE = "cluster"
 
 
@@ -248,11 +254,11 @@ def _guard(plan: Dict[str, Any]) -> None:
     try:
         if supervisor == 0:
             _adopt_orphans_until_sigterm()
-            _die_with_parent(guard, signal.SIGTERM)
+            die_with_parent(guard, signal.SIGTERM)
             wake_pipe = catch_signals(signal.SIGCHLD)
             control_pipe = os.open(plan["control"], os.O_RDWR | os.O_CLOEXEC)
-            folders = {daemon["env"]["HADOOP_CONF_DIR"]: None for daemon in plan["daemons"]}
-            peers.start(folders, plan["account"])
+            folders = [daemon["env"].get("HADOOP_CONF_DIR") for daemon in plan["daemons"]]
+            peers.start(dict.fromkeys(filter(None, folders)), plan.get("account"))
             print("[]", flush=True)
             ClusterSupervisor(plan, []).serve(wake_pipe, control_pipe)
             return  # its lease has ended
@@ -319,7 +325,7 @@ class ClusterSupervisor(Supervisor):
         drop_to(self.plan.get("account"))
         # after the change of account, which makes the kernel forget this request
         if not self.namespaces:
-            _die_with_parent(supervisor, signal.SIGKILL)
+            die_with_parent(supervisor, signal.SIGKILL)
         os.chdir(daemon["cwd"])
         os.execve(daemon["argv"][0], daemon["argv"], daemon["env"])  # noqa: S606 - no shell is meant
 
@@ -374,10 +380,3 @@ def _open_namespaces() -> Dict[str, int]:
 def _run(*argv: str, cwd: str = "/") -> None:
     """Run a command that must succeed; its output goes to our log."""
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL, stdout=sys.stderr, cwd=cwd)
-
-
-def _die_with_parent(parent: int, number: int) -> None:
-    """Have the kernel send us signal *number* when our parent ends."""
-    call_libc("prctl", _PR_SET_PDEATHSIG, number, 0, 0, 0)
-    if os.getppid() != parent:
-        raise ProcessLookupError(parent)
