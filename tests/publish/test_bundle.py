@@ -251,6 +251,7 @@ def test_the_second_of_two_at_once_is_refused(run, tmp_path, monkeypatch):
     What the first one made stays, and nothing is left of the other.
     """
     folder = tmp_path / "b"
+
     def meanwhile(scratch):
         folder.mkdir()
         write_sums(scratch)
