@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from harness.base.errors import EvidenceError, MachineError, SpecError
+from harness.base.errors import DataError, EvidenceError, MachineError, SpecError
 from harness.base.extras import extra
 from harness.base.text import excerpt
 
@@ -87,6 +87,7 @@ def verify_stamp(answer: bytes, digest: str, roots: Sequence[bytes], where: str)
     Stamp in *answer*, which is of the text *digest* by an authority below the certificates *roots*.
 
     `EvidenceError`: it is of another text, of another authority, or its certificate had expired.
+    `DataError`: *roots* are no certificates.
     """
     with extra(_EXTRA):
         from cryptography import x509
@@ -94,9 +95,14 @@ def verify_stamp(answer: bytes, digest: str, roots: Sequence[bytes], where: str)
 
     stamp = read_stamp(answer, where)
     builder = VerifierBuilder()
-    for pem in roots:
-        for certificate in x509.load_pem_x509_certificates(pem):
-            builder = builder.add_root_certificate(certificate)
+    try:
+        for pem in roots:
+            for certificate in x509.load_pem_x509_certificates(pem):
+                builder = builder.add_root_certificate(certificate)
+    except ValueError as error:
+        what = f"there is no certificate that can be read: {excerpt(error, 200)}"
+        fix = "name a file in PEM, which begins with -----BEGIN CERTIFICATE-----"
+        raise DataError(what, where="--certificate", fix=fix) from error
     try:
         builder.build().verify_message(decode_timestamp_response(answer), digest.encode())
     except (VerificationError, ValueError) as error:

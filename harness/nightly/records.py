@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion, digest
 
 PointKind = Literal["measured", "control", "cost", "residual"]
 PROBE = "processor"
@@ -133,7 +133,7 @@ class Night(Record):
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     kind: Literal["night"] = "night"
-    time_s: FiniteFloat
+    time_s: Moment
     run: str
     series: Series
     whole: bool = True
@@ -172,7 +172,7 @@ class Acceptance(Record):
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     kind: Literal["accepted"] = "accepted"
-    time_s: FiniteFloat
+    time_s: Moment
     alarm: str
     reason: str
     previous: str = ""

@@ -18,9 +18,10 @@ from urllib.parse import quote
 # A value behind a name: no blank, quote, comma or bracket, which end it in logs, JSON and shells.
 _VALUE = r"[^\s\"'\\,;&<>()\[\]{}|]"
 _NAMED = (
-    r"(?:aws_?secret_?access_?key|secret_?access_?key|secret_?key|account_?key|shared_?access_?key"
-    r"|api_?key|access_?key|private_?key|auth_?token|access_?token|refresh_?token|session_?token"
-    r"|id_?token|client_?secret|consumer_?secret|passwd|password|passphrase|pwd|credentials?|secret"
+    r"(?:aws_?secret_?access_?key|secret_?access_?key|secret[_.-]?key|shared_?access_?key"
+    r"|account[_.-]?key(?:\.[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,8})?"
+    r"|api[_.-]?key|access[_.-]?key|private_?key|auth_?token|access_?token|refresh_?token"
+    r"|session[_.-]?token|id_?token|client_?secret|consumer_?secret|passwd|password|passphrase|pwd|credentials?|secret"
     r"|token)"
 )
 # Each form with the kind of secret that it is; of one with a group the group alone is secret.
@@ -45,6 +46,14 @@ _FORMS = {
     "a header of a secret": r"(?i:\bx-[a-z-]{0,40}(?:secret|token|key)\"?\s*:\s*\"?)"
     rf"({_VALUE}{{4,}})",
     "a password in an address": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,100}:([^\s/@\"']{1,200})@",
+    "a password of Oracle": r"\bjdbc:oracle:[a-z]{1,9}:[^\s/@:]{1,100}/([^\s@]{1,200})@",
+    "a cookie": r"(?i:\b(?:set-)?cookie\"?\s?:\s?)([^\r\n]{6,4000})",
+    "a hook of a messenger": r"\bhooks\.slack\.com/services/([A-Za-z0-9/]{20,200})",
+    "a password of a command": r"(?i:\b(?:mysql|mariadb|sshpass)\w{0,20} (?:[^\r\n|;]{0,200}? )?-p)"
+    r"(\S{4,200})|(?i:\bcurl (?:[^\r\n|;]{0,400}? )?(?:-u|--user)[= ]?[\"']?[^\s:\"'/]{1,100}:)"
+    r"([^\s\"']{4,200})",
+    "a password in words": r"(?i:\b(?:password|passphrase|passwd) (?:is|was|to) )[\"']?"
+    r"((?=[^\s\"']{0,100}\d)[^\s\"']{4,100})",
     "a signature": r"[?&](?:sig|[Ss]ignature|X-Amz-Signature|X-Amz-Security-Token|delegation)="
     r"([A-Za-z0-9%/+=_-]{16,})",
     "an argument": rf"(?i:(?<!\S)--?{_NAMED}[= ])[\"']?({_VALUE}{{4,}})",

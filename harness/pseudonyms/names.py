@@ -49,6 +49,7 @@ _PROPERTY = re.compile(
 )
 _SECRET_NAME = re.compile("TOKEN|KEY|PASSW|SECRET|CREDENTIAL")
 _LEAST_SECRET = 6
+_LEAST_WITHIN = 6  # characters of a user's name that is found within other words
 _MOST_NAME = 255
 _MOST_WORDS = 10**6  # characters; words that are remembered
 _MOST_FOOTER = 2**20  # bytes of a table that are not packed
@@ -170,6 +171,9 @@ def _compile_patterns(
         for form in written_forms(name, is_of_any_case=pseudonym.startswith(("host-", "user-"))):
             pseudonym_by_form.setdefault(form, pseudonym)
             forms_by_kind[kind if _WORD.fullmatch(form) else "spaced"].add(form)
+        for form in coded_forms(name, pseudonym):
+            pseudonym_by_form.setdefault(form, pseudonym)
+            forms_by_kind["code"].add(form)
     patterns = {kind: pattern_of(forms) for kind, forms in forms_by_kind.items()}
     nothing = "(?!)"
     paths = (
@@ -179,6 +183,7 @@ def _compile_patterns(
     names = (
         rf"(?P<name>{_LEFT}(?:{patterns.get('name', nothing)})(?![A-Za-z0-9]))"
         rf"|(?P<word>(?<![\w.$-])(?:{patterns.get('word', nothing)})(?![\w$-]|\.\w|\"\s*:))"
+        rf"|(?P<code>{patterns.get('code', nothing)})"
     )
     spaced = patterns.get("spaced")
     return _Patterns(
@@ -195,6 +200,29 @@ def written_forms(name: str, *, is_of_any_case: bool) -> set[str]:
     """*name* as it stands in text, XML, JSON and URLs; names of hosts and users in any one case."""
     forms = {name, html.escape(name), json.dumps(name)[1:-1], quote(name), quote(name, "")}
     return forms | {name.lower(), name.upper(), name.capitalize()} if is_of_any_case else forms
+
+
+def coded_forms(name: str, pseudonym: str) -> set[str]:
+    """
+    *name* as it stands in other codes, and of a user also within other words: found anywhere.
+
+    An address is eight hexadecimal digits, of which programs and `/proc/net` have two orders; as
+    one number it could be any count of bytes, so that stays.
+    """
+    if pseudonym.startswith("user-") and len(name) >= _LEAST_WITHIN and re.search(r"\d", name):
+        return {name, name.upper(), *encoded(name)}
+    if pseudonym.startswith(("host-", "user-")):
+        return {*encoded(name)}
+    if re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}", name):
+        packed = ipaddress.IPv4Address(name).packed
+        digits = {packed.hex(), packed[::-1].hex()}
+        return {
+            form
+            for each in digits
+            for form in (each, each.upper())
+            if re.search("[a-f]", each) and each not in ("0" * 8, "f" * 8)
+        }
+    return set()
 
 
 class Pseudonyms:
@@ -409,7 +437,7 @@ class Pseudonyms:
         """What stands in the place of a *match* of the patterns."""
         text = match[0]
         kind = match.lastgroup or ""
-        if kind in ("name", "word"):
+        if kind in ("name", "word", "code"):
             return self._patterns.pseudonyms[text]
         if kind in ("path", "known"):
             return self._replace_path(text, is_known=kind == "known")

@@ -17,7 +17,7 @@ from typing import Self
 
 from pydantic import Field
 
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
 from harness.base.version import __version__
 from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX
@@ -62,7 +62,7 @@ class Publication(Record):
     division: str = ""
     licence: str = ""
     authors: tuple[dict[str, str], ...] = ()
-    dated_s: float | None = None
+    dated_s: Moment | None = None
     unpublished: dict[str, int] = Field(default_factory=dict)
     questions: dict[str, str] = Field(default_factory=dict)
     release: Release = Field(default_factory=Release.present)

@@ -10,6 +10,7 @@ present one, or one of those that wrote a published bundle before.  Their texts 
 from __future__ import annotations
 
 import hashlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -19,7 +20,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from harness.base.errors import EvidenceError
+from harness.base.errors import DataError, EvidenceError
+from harness.base.text import excerpt
 from harness.base.version import __version__
 from harness.observe.storage.opener import Opener
 from harness.publish.data import FIX
@@ -28,6 +30,8 @@ PRESENT = Path(__file__).with_name("verify.py")
 FORMER_LIST = Path(__file__).with_name("former_verifiers.txt")
 FORMER_TEXTS = Path(__file__).with_name("former_verifiers.tar.xz")
 _COPY = "verify.py"  # in a bundle
+_FORMER = re.compile(r"([0-9a-f]{64}) ([0-9a-f]{7,40})")
+_INSTALL = "install the harness again: this is a file of its own"
 
 
 class Verifier(NamedTuple):
@@ -69,11 +73,17 @@ def present_verifier() -> Verifier:
 @cache
 def former_verifiers() -> dict[str, Verifier]:
     """Verifiers of earlier versions, by their SHA-256."""
+    listed = Opener(FORMER_LIST.parent).read(FORMER_LIST, _INSTALL).decode(errors="replace")
     verifiers = {}
-    for line in FORMER_LIST.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("#"):
-            sha256, commit = line.split()
-            verifiers[sha256] = Verifier(sha256, f"an earlier version, commit {commit}")
+    for number, line in enumerate(listed.splitlines(), 1):
+        if line.startswith("#"):
+            continue
+        found = _FORMER.fullmatch(line)
+        if found is None:
+            what = f"'{excerpt(line, 80)}' is no SHA-256 with its commit"
+            raise DataError(what, where=f"{FORMER_LIST}:{number}", fix=_INSTALL)
+        sha256, commit = found.groups()
+        verifiers[sha256] = Verifier(sha256, f"an earlier version, commit {commit}")
     return verifiers
 
 

@@ -23,6 +23,7 @@ import csv
 import hashlib
 import json
 import math
+import re
 import sys
 
 from collections import Counter, defaultdict
@@ -44,6 +45,8 @@ PAIR = ("cells", "chance", "difference", "low", "high", "any_low", "any_high")
 ANY = ("any_profile", "any_low", "any_high")  # with any profile of this kind (section 4)
 MISS = "in_sample_miss"
 DRIFT = ("drift", "drift_low", "drift_high")
+NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
+MOST_SHOWN = 2000  # characters of what is wrong
 NUMBERS = {
     *SCORE,
     *PAIR,
@@ -1249,8 +1252,15 @@ def read_row(columns: List[str], fields: List[str]) -> Row:
     for column, field in zip(columns, fields):
         row[column] = field[1:] if field.startswith(GUARDED) else field
     for column in NUMBERS & set(row):
-        row[column] = float(row[column]) if row[column] else None
+        row[column] = number_of(row[column]) if row[column] else None
     return row
+
+
+def number_of(text: str) -> float:
+    """The number in *text*; an error for what Python alone reads as one: 3_0.6, other digits."""
+    if NUMBER.match(text) is None:
+        raise ValueError(f"'{text[:80]}' is no number")
+    return float(text)
 
 
 def check(folder: Path) -> List[str]:
@@ -1324,4 +1334,5 @@ if __name__ == "__main__":
             " system.json from the manifests"
         )
     except Exception as error:  # noqa: BLE001  (whatever is damaged, there is no traceback)
-        sys.exit(f"{type(error).__name__}: {error}".encode("unicode_escape").decode())
+        problem = f"{type(error).__name__}: {error}"[:MOST_SHOWN]
+        sys.exit(problem.encode("unicode_escape").decode())

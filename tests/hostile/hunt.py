@@ -73,6 +73,7 @@ class Finding:
     times: int = 1
     size: int = 0
     shrunk: str = ""
+    target: str = ""
 
 
 @dataclass
@@ -83,6 +84,7 @@ class Hunt:
     seed: int
     count: int = 0
     read: int = 0
+    followed: int = 0
     slowest_s: float = 0.0
     memory_bytes: int = 0
     findings: list[Finding] = field(default_factory=list)
@@ -115,9 +117,12 @@ def hunt(
         tell(number)
         data = made(target, seed, number)
         begin = time.process_time()
-        accepted, failure = attempt(target, data, onward=number % target.every == 0)
+        onward = number % target.every == 0
+        accepted, failure = attempt(target, data, onward=onward)
         done.slowest_s = max(done.slowest_s, time.process_time() - begin)
-        done.count, done.read = done.count + 1, done.read + accepted
+        done.count += 1
+        done.read += accepted
+        done.followed += accepted and onward
         if failure is None:
             continue
         if failure in kinds:

@@ -500,6 +500,22 @@ def _generated(plain: Sequence[Target]) -> Iterator[Target]:
         yield generate.made_target(known[name], generate.mixed(make))
 
 
+def _of_whole_runs(folder: Path, names: frozenset[str]) -> Iterator[Target]:
+    """What reads a whole run, its bundle, what is said about it, and answers of others."""
+    # These modules take the run that is made here, and this one is imported first.
+    from tests.hostile import bundles, later, services, whole, witnesses
+
+    if names & {*witnesses.NAMES, *bundles.NAMES, *later.NAMES}:
+        run = whole.whole_run(folder / "evident")
+        if names & {*witnesses.NAMES, *bundles.NAMES}:
+            bundle = whole.whole_bundle(run, folder / "bundle")
+            yield from witnesses.witness_targets(run, bundle, folder)
+            yield from bundles.bundle_targets(bundle, folder)
+        yield from later.later_targets(run, folder, names)
+    if names & {*services.NAMES}:
+        yield from services.service_targets(folder)
+
+
 @contextmanager
 def targets(names: Collection[str]) -> Iterator[list[Target]]:
     """Targets of these *names*, in a folder that goes with them."""
@@ -524,6 +540,7 @@ def targets(names: Collection[str]) -> Iterator[list[Target]]:
             made.append(_packed(made_run(folder / "whole")))
         if any(name.startswith("made-") for name in names):
             made += _generated(made)
+        made += _of_whole_runs(folder, frozenset(names))
         stored_names = [name.removeprefix("made-") for name in names]
         if any(name in stored.NAMES for name in stored_names):
             made += stored.stored_targets(folder / "small", stored_names)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from harness.base.records.trial import Record
+from harness.base.records.trial import Moment, Record
 
 
 def interval(value: float, half_width: float) -> dict[str, float]:
@@ -71,7 +71,7 @@ class MachineCosts(Record):
     """
 
     schema_version: Literal[2] = 2
-    measured_s: float
+    measured_s: Moment
     budget_s: float = 0.0
     spent_s: float = 0.0
     reference_rate: float | None = Field(default=None, gt=0)

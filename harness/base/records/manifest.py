@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, FiniteFloat, NonNegativeInt, PositiveInt
 from harness.base.records.trial import (
     SCHEMA_VERSION,
     LimitedCluster,
+    Moment,
     Record,
     SchemaVersion,
     Versions,
@@ -92,7 +93,7 @@ class Manifest(Record):
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     run: str
-    created_s: float
+    created_s: Moment
     experiment_id: str
     experiment: dict[str, Any]
     harness: str = ""

@@ -14,7 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from operator import attrgetter
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from harness.base.records.trial import Moment
 
 # Hadoop's groups of counters.
 TASK_COUNTER = "org.apache.hadoop.mapreduce.TaskCounter"
@@ -29,6 +33,7 @@ _RECORDS_READ = f"{TASK_COUNTER}.MAP_INPUT_RECORDS"
 _FILE_SYSTEM_READ = re.compile(rf"{re.escape(FILE_SYSTEM_COUNTER)}\.(?!FILE_)\w+_BYTES_READ")
 _MOST_SPLIT_BYTES = 1024  # of the description of one map's split, where no counter has it
 
+TaskCount = Annotated[int, Field(ge=0, lt=2**31)]  # Hadoop's own type
 TaskKind = Literal["map", "reduce"]
 AttemptState = Literal["succeeded", "failed", "killed"]
 
@@ -148,11 +153,11 @@ class JobTrace:
     name: str
     user: str
     state: str
-    submit_s: float
-    launch_s: float
-    finish_s: float
-    num_maps: int
-    num_reduces: int
+    submit_s: Moment
+    launch_s: Moment
+    finish_s: Moment
+    num_maps: TaskCount
+    num_reduces: TaskCount
     attempts: tuple[TaskAttempt, ...]
     counters: Mapping[str, int] = field(default_factory=dict)
     map_counters: Mapping[str, int] = field(default_factory=dict)

@@ -52,6 +52,12 @@ _BUFFERED_TOLERANCE = 1.5
 
 HISTORY = "history"  # the provider of a cell whose jobs ran without us
 
+# Seconds since 1970 that a calendar has: a clock says no others, and none could be shown.
+LATEST_S = 253_402_300_800
+Moment = Annotated[float, Field(ge=0, lt=LATEST_S)]
+# As Hadoop writes it: when the cluster started, and the number of the job there.
+HadoopJobId = Annotated[str, Field(pattern=r"^job_[0-9]{1,16}_[0-9]{1,10}$")]
+
 TrialState = Literal["done", "failed", "timed_out"]
 TrialUse = Literal["profile", "sentinel", "score"]
 TraceMode = Literal["spans", "units", "logs", "off"]
@@ -383,9 +389,9 @@ class TrialRecord(Record):
     schema_version: SchemaVersion = SCHEMA_VERSION
     trial: Trial
     state: TrialState
-    started_s: float
-    finished_s: float
-    job_ids: tuple[str, ...] = ()
+    started_s: Moment
+    finished_s: Moment
+    job_ids: tuple[HadoopJobId, ...] = ()
     reason: str = ""
     disturbed: str = ""
     loads: dict[str, MachineLoad] = Field(default_factory=dict)

@@ -66,6 +66,7 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--anchor",
         "anchor_command",
         envvar="HARNESS_ANCHOR",
+        callback=_whole_command,
         default="",
         metavar="COMMAND",
         help="Tell this command, such as 'harness anchor tsa URL', of the seal and of the end.",
@@ -88,6 +89,15 @@ def _waiting_seconds(_context: click.Context, _option: click.Parameter, text: st
     if not 0 <= seconds <= _LONGEST_WAIT_S:
         raise click.BadParameter(f"{text} is no time to wait; write 0s to 24h")
     return seconds
+
+
+def _whole_command(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    """Give the command in *text*; `SpecError` where it cannot be run, before all is measured."""
+    if text:
+        from harness.core.run.anchors import words_of
+
+        words_of(text)
+    return text
 
 
 def measure(session: Session, **options: Any) -> tuple[Run, int]:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from tempfile import TemporaryFile
 from typing import IO
 
+from harness.base.errors import SpecError
 from harness.base.hadoop.secrets import SECRETS
 from harness.base.text import excerpt
 from harness.core.store import Run
@@ -24,6 +25,7 @@ from harness.core.store.anchors import About, Anchor, read_anchor, write_anchor
 
 LIMIT_S = 60.0
 MOST_ANSWER_BYTES = 2**18
+_MOST_COMMAND = 4096
 
 Say = Callable[[str], None]
 
@@ -56,7 +58,7 @@ def ask(about: About, sha256: str, command: str) -> Anchor:
     asked_s = time.time()
     answer = b""
     with TemporaryFile() as output, TemporaryFile() as errors:
-        problem = _problem(shlex.split(command), sha256, output, errors)
+        problem = _problem(command, sha256, output, errors)
         if not problem:
             output.seek(0)
             answer = output.read(MOST_ANSWER_BYTES + 1)
@@ -76,11 +78,23 @@ def ask(about: About, sha256: str, command: str) -> Anchor:
     )
 
 
-def _problem(words: list[str], sha256: str, output: IO[bytes], errors: IO[bytes]) -> str:
+def words_of(command: str) -> list[str]:
+    """Words of a *command*, as a shell would take them; `SpecError`: a quotation has no end."""
+    if len(command) > _MOST_COMMAND:
+        what = f"the command has {len(command)} characters, and {_MOST_COMMAND} are the most"
+        raise SpecError(what, where="--anchor", fix="put it into a script, and name that")
+    try:
+        return shlex.split(command)
+    except ValueError as error:
+        what = f"'{excerpt(command)}' is no command: {str(error).lower()}"
+        raise SpecError(what, where="--anchor", fix="close its quotation marks") from error
+
+
+def _problem(command: str, sha256: str, output: IO[bytes], errors: IO[bytes]) -> str:
     """Why a command gave no answer; empty: it ended well, and *output* has what it printed."""
     try:
         ended = subprocess.run(
-            [*words, sha256],
+            [*words_of(command), sha256],
             check=False,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -89,8 +103,8 @@ def _problem(words: list[str], sha256: str, output: IO[bytes], errors: IO[bytes]
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {LIMIT_S:.0f} s"
-    except OSError as error:
-        return str(error.strerror or error).lower()
+    except (OSError, ValueError) as error:  # a NUL in it
+        return str(getattr(error, "strerror", error) or error).lower()
     if ended.returncode == 0:
         return ""
     errors.seek(0)

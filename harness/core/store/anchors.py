@@ -8,11 +8,16 @@ scored trial was sealed before it.  Answers lie in `anchors/`, under the chain.
 
 from __future__ import annotations
 
+import base64
+
 from typing import Literal
 
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from pydantic import field_validator
+
+from harness.base.errors import DataError
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
 from harness.core.store.evidence import Chain
-from harness.core.store.published import ORIGINALS
+from harness.core.store.published import ORIGINALS, RESTORE_BUNDLE
 from harness.core.store.run import Run
 from harness.core.store.seal import ANCHORS, SEAL
 from harness.observe.storage.files import json_bytes
@@ -34,10 +39,17 @@ class Anchor(Record):
     about: About
     sha256: str
     command: str
-    asked_s: float
-    answered_s: float
+    asked_s: Moment
+    answered_s: Moment
     answer: str = ""
     error: str = ""
+
+    @field_validator("answer")
+    @classmethod
+    def _is_base64(cls, answer: str) -> str:
+        """Refuse what is no answer in base64: whoever shows one decodes it."""
+        base64.b64decode(answer.encode(), validate=True)
+        return answer
 
 
 def write_anchor(run: Run, anchor: Anchor) -> None:
@@ -77,7 +89,12 @@ def measured_seal(run: Run) -> str:
     path = run.path / ORIGINALS
     if run.opener.exists(path):
         originals = run.opener.parse_json(run.opener.read(path, _FIX), path, _FIX)
-        return str(originals["files"][SEAL])
+        files = originals.get("files")
+        sha256 = files.get(SEAL) if isinstance(files, dict) else None
+        if not isinstance(sha256, str):
+            what = f"{ORIGINALS} does not say which hash {SEAL} had"
+            raise DataError(what, where=str(path), fix=RESTORE_BUNDLE)
+        return sha256
     return run.seal.sha256()
 
 

@@ -22,7 +22,7 @@ from weakref import WeakKeyDictionary
 from pydantic import Field
 
 from harness.base.errors import EvidenceError
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
 from harness.base.text import excerpt
 from harness.observe.storage.files import folders, json_bytes, os_error_as_machine_error, write_file
 from harness.observe.storage.opener import MANIFEST, PACKED, Opener
@@ -74,7 +74,7 @@ class Line(Record):
     schema_version: SchemaVersion = SCHEMA_VERSION
     name: str
     sha256: str
-    stored_s: float
+    stored_s: Moment
     previous: str
 
 

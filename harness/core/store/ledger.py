@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from harness.base.documents.wording import count
 from harness.base.errors import EvidenceError, HarnessError
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
 from harness.clusters.state import state_folder
 from harness.core.store.evidence import Line, growing
 from harness.observe.storage.files import json_bytes
@@ -44,7 +44,7 @@ class Entry(Record):
     lines: int
     line: str
     finished: bool
-    noted_s: float
+    noted_s: Moment
     sealed: str = ""
     published: str = ""
 

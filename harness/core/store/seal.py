@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError
 from harness.base.records.question import Question
-from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion
+from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
 from harness.base.text import excerpt
 from harness.core.store.evidence import Chain, differences
 from harness.core.store.published import ORIGINALS, RESTORE_BUNDLE
@@ -40,7 +40,7 @@ class Seal(Record):
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
-    sealed_s: float
+    sealed_s: Moment
     sha256: dict[str, str]
     question: Question | None = None
     not_before: str = ""

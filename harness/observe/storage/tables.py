@@ -23,7 +23,7 @@ from pydantic import TypeAdapter
 from harness.base.errors import DataError
 from harness.base.records.tasks import RecordLoop, SegmentTimes, Span, TaskSpans, UnitTimes
 from harness.base.records.trace import JobTrace, TaskAttempt
-from harness.base.records.trial import SCHEMA_VERSION
+from harness.base.records.trial import LATEST_S, SCHEMA_VERSION
 from harness.base.text import excerpt
 from harness.observe.profiling.task_times import recorded_segments
 from harness.observe.storage.files import json_bytes, os_error_as_machine_error
@@ -32,6 +32,7 @@ from harness.observe.storage.opener import MOST_WHOLE_BYTES, Opener
 AT_ONCE = 100_000
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
 _LARGE = 10_000  # rows
+_MOST_COUNT = 2**53  # as parsers have it; spans have other whole numbers, in lists
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -146,6 +147,8 @@ def _check_column(field: Any, column: Any, hint: Any) -> None:
     """`ValueError` unless *column* has the type of *field*, and each value that *hint* demands."""
     import pyarrow as arrow
 
+    from pyarrow import compute
+
     is_list = arrow.types.is_list(column.type)
     # Texts come as indices into a dictionary, whose values have the type.
     plain_type = column.type if is_list else getattr(column.type, "value_type", column.type)
@@ -156,6 +159,15 @@ def _check_column(field: Any, column: Any, hint: Any) -> None:
     lacks_item = any(items.null_count for items in item_arrays)
     if lacks_item or (column.null_count and not is_optional):
         raise ValueError(f"a value of {field.name} is missing")
+    if plain_type == arrow.float64():
+        # Seconds since some moment; a NaN compares with nothing.
+        is_good = compute.less(compute.abs(column), LATEST_S)
+        if compute.all(is_good).as_py() is False:
+            raise ValueError(f"a value of {field.name} is no number of seconds")
+    elif hint is int and len(column):
+        ends = compute.min_max(column).as_py()
+        if not -_MOST_COUNT < ends["min"] <= ends["max"] < _MOST_COUNT:
+            raise ValueError(f"a value of {field.name} is more than can be counted")
 
 
 def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[str, Any]]:
