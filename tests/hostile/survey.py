@@ -35,14 +35,14 @@ from tests.hostile.targets import GENERATED, NAMES, STORED, targets
 # Readers by what has to be made for them, which is made once; each by its targets, which share its
 # inputs: damaged files, and what a grammar makes.
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
-    "logs": {name: (name, f"made-{name}") for name in NAMES},
+    "answers": {name: (name,) for name in services.NAMES},
+    "witnesses": {name: (name,) for name in witnesses.NAMES},
     "stored": {
         name: (*((name,) if name in STORED else ()), f"made-{name}") for name in stored.NAMES
     },
-    "answers": {name: (name,) for name in services.NAMES},
-    "witnesses": {name: (name,) for name in witnesses.NAMES},
-    "bundles": {name: (name,) for name in bundles.NAMES},
+    "logs": {name: (name, f"made-{name}") for name in NAMES},
     "later steps": {name: (name,) for name in later.NAMES},
+    "bundles": {name: (name,) for name in bundles.NAMES},
 }
 READERS = {name: of for group in GROUPS.values() for name, of in group.items()}
 COUNT = 10_000
