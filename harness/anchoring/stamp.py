@@ -8,15 +8,21 @@ Stamped are the 64 digits themselves, as text: whoever has them can check a stam
 from __future__ import annotations
 
 import base64
+import socket
+import time
 import urllib.request
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import NamedTuple
+from functools import partial
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any, NamedTuple
 
 from harness.base.errors import DataError, EvidenceError, MachineError, SpecError
 from harness.base.extras import extra
 from harness.base.text import excerpt
+from harness.clusters.host import time_limit
 
 _SCHEMES = ("http://", "https://")
 _EXTRA = "anchors"
@@ -44,14 +50,74 @@ def ask_authority(url: str, digest: str) -> bytes:
         data=TimestampRequestBuilder().data(digest.encode()).build().as_bytes(),
         headers={"Content-Type": "application/timestamp-query"},
     )
+    asked_s = time.monotonic()
+    connected = list[socket.socket]()
+    opener = urllib.request.build_opener(_Http(connected), _Https(connected))
     try:
-        with urllib.request.urlopen(request, timeout=_LIMIT_S) as response:  # noqa: S310
+        with (
+            time_limit(_LIMIT_S, partial(_hang_up, connected)),
+            opener.open(request, timeout=_LIMIT_S) as response,
+        ):
             answer: bytes = response.read(_MOST_BYTES + 1)
-    except (OSError, ValueError) as error:
+            if time.monotonic() - asked_s >= _LIMIT_S:  # what was cut off looks like an end
+                raise TimeoutError(f"no whole answer within {_LIMIT_S:g} s")
+    except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise MachineError(f"no stamp: {excerpt(reason, 200)}", where=url, fix=_FIX) from error
+    finally:
+        for each in connected:
+            each.close()
     read_stamp(answer, url)
     return answer
+
+
+class _Http(urllib.request.HTTPHandler):
+    """Opens addresses by connections that can be ended, whatever they wait for."""
+
+    def __init__(self, connected: list[socket.socket]) -> None:
+        super().__init__()
+        self._connected = connected
+
+    def http_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Open an address without encryption."""
+        return self.do_open(_noting(HTTPConnection, self._connected), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    """The same with encryption."""
+
+    def __init__(self, connected: list[socket.socket]) -> None:
+        super().__init__()
+        self._connected = connected
+
+    def https_open(self, req: urllib.request.Request) -> HTTPResponse:
+        """Open an address with encryption."""
+        return self.do_open(_noting(HTTPSConnection, self._connected), req)
+
+
+def _noting(
+    connection_type: type[HTTPConnection], connected: list[socket.socket]
+) -> Callable[..., HTTPConnection]:
+    """Give what makes connections of a type, and notes each of their sockets."""
+
+    def connect(*arguments: Any, **options: Any) -> socket.socket:
+        made = socket.create_connection(*arguments, **options)
+        connected.append(made.dup())  # encryption takes the other one over
+        return made
+
+    def make(*arguments: Any, **options: Any) -> HTTPConnection:
+        connection = connection_type(*arguments, **options)
+        vars(connection)["_create_connection"] = connect
+        return connection
+
+    return make
+
+
+def _hang_up(connected: list[socket.socket]) -> None:
+    """End connections: an authority may send a byte now and then for ever."""
+    for each in connected:
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def is_stamp(printed: bytes) -> bytes:

@@ -17,7 +17,7 @@ from unittest.mock import patch
 from harness.base.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.core.reports import REPORTS
 from harness.core.store import Run
-from harness.core.store.evidence import CHAIN, SCORES, hash_folder
+from harness.core.store.evidence import CHAIN, EVIDENCE, SCORES, hash_folder
 from harness.core.store.run import FINISHED
 from harness.core.store.seal import ANCHORS, PROFILES, SEAL
 from harness.core.store.sums import SUMS
@@ -86,6 +86,7 @@ def hash_again(run: Run, changed: str = "") -> None:
     trial = changed.split("/")[1] if changed.startswith("trials/") else ""
     hashes = {}
     if trial:
+        (run.trial_dir(trial) / EVIDENCE).unlink()
         hashes = make_trial_evidence(run.opener, run.trial_dir(trial))
     previous = ""
     lines = []

@@ -14,7 +14,7 @@ import click
 
 from harness import models
 from harness.base.documents.wording import seconds
-from harness.base.errors import DataError, HarnessError
+from harness.base.errors import DataError, HarnessError, SpecError
 from harness.cli.console import completion
 from harness.cli.console.command import command, group
 from harness.cli.console.options import (
@@ -182,6 +182,7 @@ def check_own(
     """
     from harness.base.records.trial import WorkloadSpec
     from harness.base.units import MIB
+    from harness.clusters.workloads import WORKLOADS
     from harness.core.evaluate.basis import basis_of_run
     from harness.core.evaluate.contract import model_complaints, own_workload_complaints
     from harness.core.evaluate.own_code import is_own_model, own_workload, read_own
@@ -189,6 +190,10 @@ def check_own(
 
     code = read_own(path)
     is_model = is_own_model(code)
+    if code.name in ({*models.MODELS, *models.EARLIER_NAMES} if is_model else WORKLOADS):
+        what = f"another {'model' if is_model else 'workload'} is called '{code.name}'"
+        fix = 'write name = "..." into the class, or call it otherwise'
+        raise SpecError(what, where=path, fix=fix)
     if (workload or cell_name) and not origin:
         raise click.UsageError("--workload and --cell are of a run: --from RUN")
     if origin and not is_model:

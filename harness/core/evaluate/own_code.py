@@ -9,6 +9,7 @@ a run may come from anybody.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 import traceback
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:  # a model's process imports no more than it needs
 
 PREDICT = "def predict(self, profile, configuration, cluster, job_input)"
 _BUILDS_ONE = "builds one from an empty file"
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}", re.ASCII)
 _ATTRIBUTES = ("predict", "required")  # what a class may also be given by an assignment
 
 
@@ -172,7 +174,11 @@ def kept_own(code: Code) -> OwnCode:
 
 
 def _find_class(source: str, file: str, class_name: str) -> OwnCode:
-    """Find a class without running it; ``name = "..."`` in it is its name."""
+    """
+    Find a class without running it; ``name = "..."`` in it is its name.
+
+    That becomes part of paths, tables and reports, so it is one as experiments have it.
+    """
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -195,6 +201,10 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
         match statement:
             case ast.Assign([ast.Name("name")], ast.Constant(str() as given)):
                 name = given
+    if _NAME.fullmatch(name) is None:
+        what = f"{file}:{classes[class_name].lineno}: '{excerpt(name)}' cannot name the class"
+        fix = 'write name = "..." into it, of up to 64 letters, digits, _ and -, a letter first'
+        raise SpecError(what, where=file, fix=fix)
     code = Code(file=file, class_name=class_name, sha256=sha256(source.encode()).hexdigest())
     lines, is_derived = _lines_of(classes[class_name], classes)
     return OwnCode(code=code, name=name, source=source, lines=lines, is_derived=is_derived)

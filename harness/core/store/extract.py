@@ -70,6 +70,7 @@ class _Extraction:
         shown = f"'{excerpt(member.name)}'"
         parts = [part for part in member.name.split("/") if part not in ("", ".")]
         is_safe = not member.name.startswith("/") and all(map(is_name, parts))
+        is_safe &= bool(parts) or member.isdir()  # a file called `.` has no place
         if not is_safe or len(parts) > _MOST_PARTS:
             raise self.refusal(f"{shown} is not a name of results")
         if not member.isdir() and content is None:
