@@ -423,9 +423,7 @@ def _get(
         with requests.Session() as session:
             session.trust_env = False  # neither proxies nor credentials of this user
             session.mount("http://", PatientAdapter())
-            get = partial(
-                session.get, headers=headers, timeout=limit_s, stream=True, allow_redirects=False
-            )
+            get = partial(_open, session, headers=headers, timeout=limit_s)
             url = f"http://{address}{url_path}"
             if is_redirected:
                 with get(url) as response:
@@ -435,14 +433,35 @@ def _get(
                 if response.status_code != _OK:
                     reason = f"status {response.status_code}{_refusal(response)}"
                     raise _answer_error(address, url_path, reason)
-                pieces = iter(lambda: response.raw.read1(_CHUNK), b"")
-                yield in_time(pieces, f"http://{address}{url_path}")
+                yield in_time(_received(response), f"http://{address}{url_path}")
     except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
         if (slow := slowness_in(error)) is not None:
             fix = "see what slows the host or its network down; then repeat"
             where = f"http://{address}{url_path}"
             raise RefusedArchiveError(str(slow), where=where, fix=fix) from error
         raise _answer_error(address, url_path, system_reason(error)) from error
+
+
+def _open(session: Any, url: str, **options: Any) -> Any:
+    """Ask for *url*; `RequestException` also for a head of an answer that nobody can read."""
+    import requests
+
+    try:
+        return session.get(url, stream=True, allow_redirects=False, **options)
+    except requests.RequestException:
+        raise
+    except ValueError as error:  # of an address in it, which is looked at in any case
+        raise requests.exceptions.InvalidHeader(f"a malformed answer: {error}") from error
+
+
+def _received(response: Any) -> Iterator[bytes]:
+    """Pieces of an answer; `RequestException` where one has a size that there is not."""
+    import requests
+
+    try:
+        yield from iter(lambda: response.raw.read1(_CHUNK), b"")
+    except (ValueError, OverflowError) as error:
+        raise requests.exceptions.ChunkedEncodingError(f"a malformed answer: {error}") from error
 
 
 def _refusal(response: Any) -> str:

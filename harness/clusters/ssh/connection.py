@@ -35,6 +35,9 @@ CHANNEL_S = 20.0
 UNACKNOWLEDGED_MS = 30_000  # after which the connection is lost
 _MOST_CONNECTIONS = 4
 _CLOSED = (EOFError, ConnectionResetError, BrokenPipeError)
+# A server that speaks nonsense makes errors of all kinds (UnicodeDecodeError is a ValueError), also
+# by a packet of 4 GiB, for which the library asks at once.
+_NONSENSE = (EOFError, OSError, ValueError, LookupError, MemoryError)
 _NO_GREETING = ("banner", "No existing session")  # the library's words for it
 _HOST_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?")
 _HOST_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{2,45}")
@@ -125,7 +128,7 @@ class Connection:
         except BaseException as error:
             client.close()
             connection.close()
-            if isinstance(error, (paramiko.SSHException, EOFError, OSError, ValueError)):
+            if isinstance(error, (paramiko.SSHException, *_NONSENSE)):
                 raise _login_error(error, host, access, self.where) from error
             raise
         transport: Any = client.get_transport()
@@ -280,8 +283,7 @@ def fetch_key(host: str, port: int, kind: str) -> Any | None:
         return transport.get_remote_server_key()
     except paramiko.ssh_exception.IncompatiblePeer:
         return None
-    # A server that speaks nonsense makes errors of all kinds (UnicodeDecodeError is a ValueError).
-    except (paramiko.SSHException, EOFError, OSError, ValueError, LookupError) as error:
+    except (paramiko.SSHException, *_NONSENSE) as error:
         raise unreachable_error(error, f"{host}, port {port}") from error
     finally:
         transport.close()
