@@ -218,7 +218,7 @@ def _history(folder: Path) -> Target:
     """Nights, each with the hash of the night before, which somebody has made anew."""
     place = folder / "nightly"
     history = History(place)
-    for night in nights(count=12)[:12]:
+    for night in nights(count=7):
         history.append(night)
     whole = history.path.read_bytes()
 
@@ -234,7 +234,7 @@ def _history(folder: Path) -> Target:
             _invoke(["nightly", "doctor", str(place / HISTORY)])
 
     return Target(
-        "history.jsonl", (whole,), read, (DataError,), go_on, (HarnessError,), every=200,
+        "history.jsonl", (whole,), read, (DataError,), go_on, (HarnessError,), every=1000,
         change=JSON, limit_s=30.0,
     )  # fmt: skip
 

@@ -187,7 +187,9 @@ class TestCopy:
             address = f"127.0.0.1:{server.getsockname()[1]}"
             thread = threading.Thread(target=trickle, args=[server, start, piece])
             thread.start()
-            with pytest.raises(archives.RefusedArchiveError, match=r"beyond the limit of 0\.3\d* s"):
+            with pytest.raises(
+                archives.RefusedArchiveError, match=r"beyond the limit of 0\.3\d* s"
+            ):
                 copy_logs({ID: "w"}, [("w", address)], "127.0.0.1:1", tmp_path)
             thread.join()
 
