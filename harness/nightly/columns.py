@@ -41,6 +41,9 @@ _MOMENT = re.compile(
 )
 
 
+_LEAST = 1e-100  # a ratio of two such numbers is one, too
+
+
 class Row(NamedTuple):
     """The *texts* of a line of the file, which has the *number* from 1."""
 
@@ -206,6 +209,10 @@ def finite_number(text: str, name: str) -> float:
     number = float(text.strip() or "nan")
     if math.isinf(number):
         raise ValueError(f"a number in column '{excerpt(name, 40)}' is infinite")
+    if number and not (math.isnan(number) or _LEAST <= abs(number) <= 1 / _LEAST):
+        raise ValueError(
+            f"{number:g} in column '{excerpt(name, 40)}' is beyond all that is measured"
+        )
     return number
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
@@ -38,6 +38,10 @@ class Series(Record):
         return digest(self.model_dump(mode="json"))[:8]
 
 
+# What is above 0 and no mistake: the logarithm of a mean of several, and of a ratio, is finite.
+Measured = Annotated[float, Field(ge=1e-100, le=1e100)]
+
+
 class Point(Record):
     """
     One number of one night, all repeats of it: positive, in seconds, or as the quantity has it.
@@ -55,7 +59,7 @@ class Point(Record):
     cell: str = ""
     quantity: str
     model: str = ""
-    raw: tuple[FiniteFloat, ...]
+    raw: tuple[Measured, ...]
     reference: tuple[FiniteFloat, ...] = ()
     starts: tuple[NonNegativeInt, ...] = ()
     again: NonNegativeInt = 0

@@ -18,6 +18,7 @@ from unittest.mock import patch
 import numpy as np
 
 from paramiko.packet import Packetizer
+from pydantic import ValidationError
 
 from harness.base.errors import DataError, HarnessError, ModelError, SpecError
 from harness.base.records.hardware import Cost, MachineCosts
@@ -26,7 +27,7 @@ from harness.cli.entry import _invoke
 from harness.clusters.existing import discovery
 from harness.clusters.ssh import connection
 from harness.core.evaluate.own_code import _find_class
-from harness.core.evaluate.own_model import _Answer, plain_answer
+from harness.core.evaluate.own_model import _Answer, _field_complaint, plain_answer
 from harness.hardware.transfer import drawn_costs, read_hardware
 from harness.nightly.alarms import Judge, few_nights, judged
 from harness.nightly.columns import read_csv
@@ -334,6 +335,9 @@ class Mine:
             value = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise ModelError("no JSON") from error
-        return _Answer.model_validate_json(json.dumps(plain_answer(value)), strict=True)
+        try:
+            return _Answer.model_validate_json(json.dumps(plain_answer(value)), strict=True)
+        except ValidationError as error:
+            raise ModelError(_field_complaint(error)[:500]) from error  # as `slip` has it
 
-    yield Target("own-answer", (answer,), read_answer, (HarnessError, ValueError), change=JSON)
+    yield Target("own-answer", (answer,), read_answer, (HarnessError,), change=JSON)

@@ -12,11 +12,16 @@ import pytest
 
 from harness.anchoring.stamp import verify_stamp
 from harness.base.errors import DataError, SpecError
+from harness.base.records.hardware import MachineCosts
 from harness.base.records.trace import JobTrace, TaskAttempt
+from harness.base.records.trial import ClusterSpec
 from harness.core.run.anchors import ask
 from harness.core.store import Run, Store, ledger
 from harness.core.store.anchors import measured_seal, read_anchor
 from harness.core.store.published import ORIGINALS
+from harness.hardware.transfer import read_hardware
+from harness.nightly.columns import read_csv
+from harness.nightly.records import Point
 from harness.publish import verifiers, verify
 from tests.hostile.whole import ANCHOR
 from tests.store.conftest import Make
@@ -229,3 +234,49 @@ def test_a_number_as_tables_have_it(number):
     It is read as it was.
     """
     assert verify.number_of(str(number)) == number
+
+
+@pytest.mark.parametrize("number", ["1e308", "5e-324", "-1e200"])
+def test_a_column_of_nights_beyond_all_that_is_measured(number, tmp_path):
+    """
+    Changes between such numbers would be none.
+    """
+    path = tmp_path / "nights.csv"
+    path.write_text(f"time,job\n2026-01-01,1\n2026-01-02,{number}\n")
+
+    assert "beyond all that is measured" in refusal(lambda: read_csv(path))
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 5e-324, 1e308, 1e999])
+def test_a_night_with_times_that_have_no_logarithm(seconds):
+    """
+    Levels of nights are logarithms of means.
+    """
+    fields = {"kind": "measured", "quantity": "job_s"}
+    with pytest.raises(ValueError, match="raw"):
+        Point.model_validate({**fields, "raw": (1.0, seconds)})
+
+
+@pytest.mark.parametrize(
+    "job", [{}, {"trial": "a"}, {"trial": 1, "reason": "r", "seconds": 1.0},
+            {"trial": "a", "reason": "r", "seconds": "1"},
+            {"trial": "a", "reason": "r", "seconds": 1e999}]
+)  # fmt: skip
+def test_costs_of_a_machine_with_a_job_that_is_none(job, tmp_path):
+    """
+    Its page shows them.
+    """
+    path = tmp_path / "hardware.json"
+    document = MachineCosts(measured_s=1.0, costs={}).model_dump(mode="json")
+    path.write_text(json.dumps(document | {"chosen": [job]}))
+
+    assert "a job has a trial, a reason, and the seconds" in refusal(lambda: read_hardware(path))
+
+
+@pytest.mark.parametrize("workers", [0, 10**6 + 1, 2**63])
+def test_a_cluster_of_more_workers_than_an_experiment_may_have(workers):
+    """
+    Each gets a name and an address wherever the cell is looked at.
+    """
+    with pytest.raises(ValueError, match="workers"):
+        ClusterSpec(workers=workers)

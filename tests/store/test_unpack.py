@@ -109,6 +109,33 @@ def test_two_at_once(measured, tmp_path, into):
         unpack(archive, into)
 
 
+@pytest.mark.parametrize("name", ["x.pyc", "incoming/x", "trials/x.pyc", "predictions/x.py"])
+def test_a_file_that_no_hash_is_about(measured, tmp_path, into, name):
+    """
+    Neither the chain nor a seal could have it: it is named, and nothing is taken in.
+    """
+    path = measured.path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"x")
+
+    with pytest.raises(DataError, match="no run has a file") as caught:
+        unpack(packed(measured, tmp_path / "a.tgz"), into)
+
+    assert name in caught.value.what
+    assert not (into / "small").exists()
+
+
+def test_the_lock_of_another_machine(measured, tmp_path, into):
+    """
+    It is not taken in.
+    """
+    (measured.path / "lock").write_text("process 1")
+
+    taken, *_ = unpack(packed(measured, tmp_path / "a.tgz"), into)
+
+    assert not (taken.path / "lock").exists()
+
+
 def member(name, data=b"x", **fields):
     """
     A member of an archive, and what it contains.

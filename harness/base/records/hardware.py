@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from harness.base.records.trial import Moment, Record
+from harness.base.records.trial import LATEST_S, Moment, Record
 
 
 def interval(value: float, half_width: float) -> dict[str, float]:
@@ -79,6 +79,17 @@ class MachineCosts(Record):
     costs: dict[str, Cost]
     frame: dict[str, Cost] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
+
+    @field_validator("chosen")
+    @classmethod
+    def _are_jobs(cls, chosen: tuple[dict[str, Any], ...]) -> tuple[dict[str, Any], ...]:
+        """Refuse what pages cannot show: a job without its trial, its reason, or its seconds."""
+        for job in chosen:
+            is_named = all(isinstance(job.get(name), str) for name in ("trial", "reason"))
+            took_s = job.get("seconds")
+            if not (is_named and isinstance(took_s, int | float) and abs(took_s) < LATEST_S):
+                raise ValueError("a job has a trial, a reason, and the seconds that it took")
+        return chosen
 
     def changed(self, change: Callable[[Cost], Cost]) -> MachineCosts:
         """The same with each of its costs, and each part of its frame, changed."""

@@ -55,6 +55,8 @@ HISTORY = "history"  # the provider of a cell whose jobs ran without us
 # Seconds since 1970 that a calendar has: a clock says no others, and none could be shown.
 LATEST_S = 253_402_300_800
 Moment = Annotated[float, Field(ge=0, lt=LATEST_S)]
+# As experiments have it; somebody's record may say anything, and each worker gets a name.
+ManyAtMost = Annotated[int, Field(gt=0, le=10**6)]
 # As Hadoop writes it: when the cluster started, and the number of the job there.
 HadoopJobId = Annotated[str, Field(pattern=r"^job_[0-9]{1,16}_[0-9]{1,10}$")]
 
@@ -204,7 +206,7 @@ class ClusterSpec(Record):
     """
 
     provider: str = "local"
-    workers: PositiveInt = 3
+    workers: ManyAtMost = 3
     node: NodeSpec = NodeSpec()
     site: dict[str, str] = Field(default_factory=dict)
     nodes: dict[str, Hardware] = Field(default_factory=dict)
