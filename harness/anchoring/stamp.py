@@ -148,6 +148,11 @@ def read_stamp(answer: bytes, where: str) -> Stamp:
         raise EvidenceError(what, where=where, fix=_FIX) from error
 
 
+def _is_of_content(error: BaseException) -> bool:
+    """Whether a library says by *error* that it cannot read something; some of them panic."""
+    return isinstance(error, ValueError | LookupError) or type(error).__name__ == "PanicException"
+
+
 def verify_stamp(answer: bytes, digest: str, roots: Sequence[bytes], where: str) -> Stamp:
     """
     Stamp in *answer*, which is of the text *digest* by an authority below the certificates *roots*.
@@ -165,13 +170,17 @@ def verify_stamp(answer: bytes, digest: str, roots: Sequence[bytes], where: str)
         for pem in roots:
             for certificate in x509.load_pem_x509_certificates(pem):
                 builder = builder.add_root_certificate(certificate)
-    except ValueError as error:
+    except BaseException as error:
+        if not _is_of_content(error):
+            raise
         what = f"there is no certificate that can be read: {excerpt(error, 200)}"
         fix = "name a file in PEM, which begins with -----BEGIN CERTIFICATE-----"
         raise DataError(what, where="--certificate", fix=fix) from error
     try:
         builder.build().verify_message(decode_timestamp_response(answer), digest.encode())
-    except (VerificationError, ValueError) as error:
+    except BaseException as error:
+        if not (isinstance(error, VerificationError) or _is_of_content(error)):
+            raise
         what = f"the stamp does not hold: {excerpt(error, 200)}"
         fix = "it is of another seal or another authority: give that one's certificate"
         raise EvidenceError(what, where=where, fix=fix) from error

@@ -32,7 +32,6 @@ from harness.observe.storage.opener import MOST_WHOLE_BYTES, Opener
 AT_ONCE = 100_000
 FROM_RAW = "make it again from the raw logs: harness collect FILE"
 _LARGE = 10_000  # rows
-_MOST_COUNT = 2**53  # as parsers have it; spans have other whole numbers, in lists
 
 # Fields of a job that are neither its attempts nor its counters are in job.json.
 _SCOPES = ("counters", "map_counters", "reduce_counters")
@@ -164,10 +163,6 @@ def _check_column(field: Any, column: Any, hint: Any) -> None:
         is_good = compute.less(compute.abs(column), LATEST_S)
         if compute.all(is_good).as_py() is False:
             raise ValueError(f"a value of {field.name} is no number of seconds")
-    elif hint is int and len(column):
-        ends = compute.min_max(column).as_py()
-        if not -_MOST_COUNT < ends["min"] <= ends["max"] < _MOST_COUNT:
-            raise ValueError(f"a value of {field.name} is more than can be counted")
 
 
 def read_parts(opener: Opener, folder: Path, table_name: str) -> Iterator[dict[str, Any]]:
@@ -316,6 +311,9 @@ def read_recordings(opener: Opener, folder: Path) -> Iterator[TaskSpans]:
         if next_attempt == table_row["attempt_id"]:
             for span in next_rows:
                 values = {column: span[column] for column in Span._fields}
+                if not -1 <= values["parent"] < len(task_spans):
+                    problem = f"a span of '{excerpt(next_attempt)}' is within one that comes later"
+                    raise DataError(problem, where=str(folder), fix=FROM_RAW)
                 task_spans.append(Span(**{**values, "details": tuple(span["details"])}))
             next_attempt, next_rows = next(groups, ("", iter(())))
         loop_values = {column: table_row.pop(column) for column in _LOOP}
