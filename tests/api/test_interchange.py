@@ -139,7 +139,7 @@ def jobs(draw):
     return JobTrace(
         job_id=f"job_{number}_0001", name=draw(texts), user=draw(texts),
         state=draw(st.sampled_from(["SUCCEEDED", "FAILED", "KILLED"])), submit_s=submit_s,
-        launch_s=launch_s, finish_s=finish_s, num_maps=draw(st.integers(0, 2**31)),
+        launch_s=launch_s, finish_s=finish_s, num_maps=draw(st.integers(0, 2**31 - 1)),
         num_reduces=3, attempts=tuple(attempts),
     )  # fmt: skip
 
@@ -437,7 +437,7 @@ class TestRumen:
             (["jobID"], None, "job_id"),
             (["outcome"], None, "KeyError: None"),
             (["outcome"], "RUNNING", "KeyError: 'RUNNING'"),
-            (["submitTime"], -1, "a time below 0"),
+            (["submitTime"], -1, "submit_s Input should be greater than or equal to 0"),
             (["finishTime"], 0, "an end before its start"),
             (["totalMaps"], "3", "'int' and 'str'"),
             (["jobName"], ["\x1b"], "name Input should be a valid string"),

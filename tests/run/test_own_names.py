@@ -139,7 +139,7 @@ def test_what_is_wrong_has_its_place(folders, old, new, what, fix):
         ),
         (
             "class Mine:\n    name = 'my model'\n    predict = print",
-            "'my model' cannot name the model",
+            "'my model' cannot name a model",
         ),
     ],
 )
