@@ -202,7 +202,8 @@ def _find_class(source: str, file: str, class_name: str) -> OwnCode:
             case ast.Assign([ast.Name("name")], ast.Constant(str() as given)):
                 name = given
     if _NAME.fullmatch(name) is None:
-        what = f"{file}:{classes[class_name].lineno}: '{excerpt(name)}' cannot name a model or a workload"
+        where = f"{file}:{classes[class_name].lineno}"
+        what = f"{where}: '{excerpt(name)}' cannot name a model or a workload"
         fix = 'write name = "..." into it, of up to 64 letters, digits, _ and -, a letter first'
         raise SpecError(what, where=file, fix=fix)
     code = Code(file=file, class_name=class_name, sha256=sha256(source.encode()).hexdigest())
