@@ -380,7 +380,7 @@ def input_read(trace: JobTrace, planned: JobInput) -> JobInput:
     input_bytes = trace.input_bytes
     map_count = trace.num_maps
     is_same_size = abs(input_bytes - planned.input_bytes) <= INPUT_TOLERANCE * planned.input_bytes
-    if input_bytes == 0 or (is_same_size and map_count == planned.num_splits):
+    if 0 in (input_bytes, map_count) or (is_same_size and map_count == planned.num_splits):
         return planned
     changes = {"input_bytes": input_bytes, "num_files": map_count, "num_splits": map_count}
     return planned.model_copy(update={**changes, "split_bytes": input_bytes / map_count})
