@@ -19,6 +19,11 @@ ATTACKS = {
     "mapred.child.java.opts": ("-javaagent:/tmp/x.jar", "code"),
     "yarn.app.mapreduce.am.command-opts": (
         "-agentlib:jdwp=transport=dt_socket,server=y,address=9", "code"),
+    "mapreduce.map.log.level": ("INFO$(touch x)", "code"),
+    "mapreduce.reduce.log.level": ("LOUD", "code"),
+    "mapreduce.map.memory.mb": ("$(id)", "code"),
+    "mapreduce.task.timeout": ("${file:/etc/passwd}", "code"),
+    "yarn.app.mapreduce.task.container.log.backups": ("1;id", "code"),
     "mapreduce.map.env": ("LD_PRELOAD=/tmp/x.so", "code"),
     "mapreduce.map.env.LD_PRELOAD": ("/tmp/x.so", "code"),
     "yarn.app.mapreduce.am.env": ("PATH=/tmp", "code"),

@@ -86,6 +86,11 @@ _PATH = re.compile(
 # Values of performance properties that could load code, and those among them that do not.
 _CLASS_NAMED = re.compile(r".*(class|codec)")
 _OPTIONS_NAMED = re.compile(r".*(java\.opts|command-opts)")
+_LEVEL_NAMED = re.compile(r".*log\.level")
+_LEVEL = re.compile(r"OFF|FATAL|ERROR|WARN|INFO|DEBUG|TRACE|ALL")
+# Numbers, sizes, words, lists.  Hadoop writes values into the shell line that starts a task, and
+# puts other properties and variables in the place of `${NAME}`.
+_PLAIN = re.compile(r"[A-Za-z0-9_.,%+ -]*")
 _HADOOP_CLASS = re.compile(r"org\.apache\.hadoop\.[A-Za-z0-9_.$]+")
 _HARMLESS_OPTION = re.compile(
     r"-server|-client|-Xm[snx]\d+[kKmMgG]?|-Xss\d+[kKmMgG]?|-D(java\.net\.preferIPv4Stack)=(true|false)"
@@ -115,9 +120,10 @@ def kind_of(name: str, value: str = "") -> Kind:
 
 
 def _is_harmless(name: str, value: str) -> bool:
-    """Whether the value of a performance property loads nothing but what Hadoop has."""
+    """Whether the value of a performance property is a plain one, and loads what Hadoop has."""
     if _CLASS_NAMED.fullmatch(name):
         return all(_HADOOP_CLASS.fullmatch(part.strip()) for part in value.split(","))
     if _OPTIONS_NAMED.fullmatch(name):
         return all(_HARMLESS_OPTION.fullmatch(option) for option in value.split())
-    return True
+    form = _LEVEL if _LEVEL_NAMED.fullmatch(name) and value else _PLAIN
+    return form.fullmatch(value) is not None

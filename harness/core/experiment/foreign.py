@@ -15,6 +15,7 @@ from harness.base.hadoop.kinds import MEANING, kind_of
 from harness.base.records.trial import Cell
 
 _MOST_NAMED = 12
+_HERE = ("local", "docker")
 
 
 def require_performance(cells: Iterable[Cell], source: str, allowed: Collection[str] = ()) -> None:
@@ -34,3 +35,25 @@ def require_performance(cells: Iterable[Cell], source: str, allowed: Collection[
         what = f"somebody else chose these properties: {listing(named, most=_MOST_NAMED)}"
         options = " ".join(f"--allow {name}" for name in reasons)
         raise SpecError(what, where=source, fix=f"read what they do; to take them: {options}")
+
+
+def require_own_place(cells: Iterable[Cell], source: str, overrides: Iterable[str]) -> None:
+    """
+    `SpecError` where *cells* of a *source* are to be measured at a place that its owner chose.
+
+    Hosts, how they are reached, and whether others may reach them are the reader's to say, by
+    *overrides* of his own; clusters of processes or containers of this machine are not.
+    """
+    given = {override.partition("=")[0].strip() for override in overrides}
+    given |= {".".join(key.split(".")[:2]) for key in given}
+    chosen = set[str]()
+    for cluster in (cell.cluster for cell in cells):
+        if cluster.exposed:
+            chosen.add("cluster.exposed")
+        if cluster.provider not in _HERE:
+            chosen |= {"cluster.provider", "cluster.hosts", "cluster.ssh"}
+    foreign = sorted(chosen - given)
+    if foreign:
+        what = f"somebody else chose where to measure: {listing(foreign)}"
+        fix = "say where: --set cluster.provider=local, or each of these keys with --set"
+        raise SpecError(what, where=source, fix=fix)
