@@ -23,7 +23,7 @@ from harness.base.errors import DataError, EvidenceError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
 from harness.base.stats.resampling import FEWEST_CELLS
-from harness.base.text import excerpt
+from harness.base.text import excerpt, read_json
 from harness.core.evaluate.flow import Evaluation
 from harness.core.reports.sections.method import flatten
 from harness.core.run.reproduce import reproduce
@@ -184,11 +184,15 @@ def stated_claim(bundle: Opener) -> list[str]:
     return stated[1].splitlines() if stated else []
 
 
+# What a verifier raises: of numbers, of tables that lack a row, of files that are none.
+_UNFOUNDED = (ArithmeticError, LookupError, OSError, RecursionError, TypeError, ValueError)
+
+
 def verified_claim(bundle: Path) -> list[str]:
     """The lines of the claim of *bundle*; `EvidenceError`: they do not follow from its tables."""
     try:
         verify.check(bundle)
-    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+    except _UNFOUNDED as error:
         what = f"the claim does not follow from the tables: {excerpt(str(error), 300)}"
         raise EvidenceError(what, where=str(bundle), fix=FIX) from error
     return stated_claim(Opener(bundle))
@@ -266,7 +270,7 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
 def system_facts(text: str) -> dict[str, str]:
     """What of a `system.json` can be compared with that of another run, by dotted names."""
     facts = dict[str, str]()
-    for dotted_name, value in flatten(json.loads(text)):
+    for dotted_name, value in flatten(read_json(text)):
         name = _EXPERIMENT.sub("", dotted_name, 1)
         if not _OF_A_RUN.match(name):
             facts[name] = _NAMES.sub("", str(value))

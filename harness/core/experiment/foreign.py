@@ -51,7 +51,9 @@ def require_own_place(cells: Iterable[Cell], source: str, overrides: Iterable[st
         if cluster.exposed:
             chosen.add("cluster.exposed")
         if cluster.provider not in _HERE:
-            chosen |= {"cluster.provider", "cluster.hosts", "cluster.ssh"}
+            chosen.add("cluster.provider")
+            chosen |= {"cluster.hosts"} if cluster.hosts else set()
+            chosen |= {"cluster.ssh"} if cluster.ssh else set()
     foreign = sorted(chosen - given)
     if foreign:
         what = f"somebody else chose where to measure: {listing(foreign)}"

@@ -94,8 +94,14 @@ def registered() -> list[Registered]:
 def entries(run_id: str = "") -> Iterator[Entry]:
     """What the ledger has of a run, or of all, oldest first; nothing where there is no ledger."""
     path = ledger_file()
-    if path.exists():
-        for entry in Opener(path.parent).read_lines(Entry, path, _FIX):
+    if not path.is_file():
+        return
+    opener = Opener(path.parent)
+    whole, _, _ = opener.read(path, _FIX).rpartition(b"\n")  # a last line may be cut off
+    for number, line in enumerate(whole.split(b"\n"), start=1):
+        if line and run_id.encode() in line:  # what is wrong with others' lines stops nobody
+            where = path.with_name(f"{path.name}:{number}")
+            entry = opener.parse_record(Entry, line, where, _FIX)
             if run_id in ("", entry.run):
                 yield entry
 
