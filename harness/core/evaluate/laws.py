@@ -12,6 +12,8 @@ Those that need traces hold of nothing where a run has none.
 
 from __future__ import annotations
 
+import re
+
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,6 +37,9 @@ _CLOCK_S = 1.0  # moments of one machine's clock, which is set meanwhile, may co
 _STEP_S = 0.002  # moments that are stored to a millisecond
 _RECORDS = ("raw/job-", "raw/recordings", "trace/")  # files that no two trials have alike
 _INPUT_TOLERANCE = 0.01
+# Experiments that tuning and calibrating make, by their names: their trials follow from what was
+# measured until then.  A ready-made experiment has none of these names.
+_CHOSEN_MEANWHILE = re.compile(r"tune-.+|calibrate")
 # Counters of tasks that the application master adds up as they are.
 _SUMMED = ("MAP_INPUT_RECORDS", "MAP_OUTPUT_RECORDS", "REDUCE_INPUT_RECORDS", "SPILLED_RECORDS")
 
@@ -110,7 +115,7 @@ def _plan_of_grid(measured: Measured) -> Iterator[str]:
     """Planned are the trials of the grid, those of drawn cells, and those added by a look."""
     experiment = measured.experiment
     versions = next((record.versions for record in measured.attempts), None)
-    if versions is None:
+    if versions is None or _CHOSEN_MEANWHILE.fullmatch(experiment.name):
         return
     asked = planned_trials(experiment, expand(experiment), measured.run.read_draw(), versions)
     by_rule = Counter(map(_role, asked))
