@@ -342,7 +342,8 @@ def _measure_again(bundle: Bundle, allowed: Collection[str], *, as_json: bool) -
         overrides = (*run.read_manifest().overrides, *bundle.overrides, "predict.order=blind")
         path = run.path / "experiment.yaml"
         # As it is written: nothing of the reader's has been put in the place of a reference yet.
-        cells = expand(read_experiment(path.read_text(), str(path), overrides))
+        text = run.opener.read(path, "get the bundle again").decode()
+        cells = expand(read_experiment(text, str(path), overrides))
         require_performance(cells, str(bundle.folder), allowed)
         require_own_place(cells, str(bundle.folder), bundle.overrides)
         session = open_session(path, bundle.results_dir, overrides)
