@@ -65,8 +65,8 @@ def ask_authority(url: str, digest: str) -> bytes:
         reason = getattr(error, "reason", error)
         raise MachineError(f"no stamp: {excerpt(reason, 200)}", where=url, fix=_FIX) from error
     finally:
-        for each in connected:
-            each.close()
+        for connection in connected:
+            connection.close()
     read_stamp(answer, url)
     return answer
 
@@ -101,9 +101,9 @@ def _noting(
     """Give what makes connections of a type, and notes each of their sockets."""
 
     def connect(*arguments: Any, **options: Any) -> socket.socket:
-        made = socket.create_connection(*arguments, **options)
-        connected.append(made.dup())  # encryption takes the other one over
-        return made
+        connection = socket.create_connection(*arguments, **options)
+        connected.append(connection.dup())  # encryption takes the other one over
+        return connection
 
     def make(*arguments: Any, **options: Any) -> HTTPConnection:
         connection = connection_type(*arguments, **options)
@@ -115,9 +115,9 @@ def _noting(
 
 def _hang_up(connected: list[socket.socket]) -> None:
     """End connections: an authority may send a byte now and then for ever."""
-    for each in connected:
+    for connection in connected:
         with suppress(OSError):
-            each.shutdown(socket.SHUT_RDWR)
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 def is_stamp(printed: bytes) -> bytes:

@@ -218,9 +218,9 @@ def coded_forms(name: str, pseudonym: str) -> set[str]:
         digits = {packed.hex(), packed[::-1].hex()}
         return {
             form
-            for each in digits
-            for form in (each, each.upper())
-            if re.search("[a-f]", each) and each not in ("0" * 8, "f" * 8)
+            for digit_text in digits
+            for form in (digit_text, digit_text.upper())
+            if re.search("[a-f]", digit_text) and digit_text not in ("0" * 8, "f" * 8)
         }
     return set()
 

@@ -196,7 +196,8 @@ def write_pages(
     `DataError`: the closed division is not met, or a name that *pseudonyms* know would be there.
     """
     claim = make_claim(evaluations, publication.dated_s)
-    level, licence = publication.level, publication.licence
+    level = publication.level
+    licence = publication.licence
     write_data(evaluations, scratch)
     without_pdf = _write_reports(evaluations, claim, scratch, level)
     _write(scratch / "verify.py", Path(__file__).with_name("verify.py").read_text())
@@ -334,7 +335,9 @@ def readme(
 ) -> str:
     """Say what is claimed, how to check it, and what is missing, as *sources* of these names."""
     failed = ", ".join(rules_check.unmet)
-    level, licence, division = publication.level, publication.licence, publication.division
+    level = publication.level
+    licence = publication.licence
+    division = publication.division
     unpublished = [
         f"\n- {count(number, 'other run')} of {name} had been sealed on that machine, and"
         f" {by_number(number, 'was', 'were')} not published."

@@ -63,40 +63,53 @@ def page_differences(
     stored: Opener, remade: Opener, name: str, *, is_exact: bool
 ) -> Iterator[Difference]:
     """What differs between two files *name*; unless *is_exact* digits and pictures may."""
-    paths = [opener.root / name for opener in (stored, remade)]
-    old, new = (
-        path.read_bytes() if opener.exists(path) else None
-        for opener, path in zip((stored, remade), paths, strict=True)
-    )
+    old = _content(stored, name)
+    new = _content(remade, name)
     if old == new:
         return
     if old is None or new is None:
-        before, after = ("there" if data is not None else None for data in (old, new))
-        yield Difference("", name, before, after, None)
+        yield Difference("", name, _presence(old), _presence(new), None)
     elif is_exact and name.endswith(_PICTURES):
         yield Difference("", name, f"{len(old)} bytes", f"{len(new)} bytes", None)
-    elif is_exact or not (name.endswith(_MADE_OF) or name in (*_SUMS_OF, PUBLICATION)):
+    elif is_exact or _has_equal_texts(name):
         pages = [data.decode(errors="replace") for data in (old, new)]
-        yield from _text_differences(name, *pages, most=0.0 if is_exact else 1e-9)
+        yield from _text_differences(name, *pages, tolerance=0.0 if is_exact else 1e-9)
 
 
-def _text_differences(name: str, old: str, new: str, *, most: float) -> Iterator[Difference]:
-    """Lines of a page that differ by more than *most* in a number, or in a word."""
+def _content(opener: Opener, name: str) -> bytes | None:
+    """Bytes of a file of a bundle; `None`: it is not there."""
+    path = opener.root / name
+    return path.read_bytes() if opener.exists(path) else None
+
+
+def _presence(content: bytes | None) -> str | None:
+    """What a difference says of a file as a whole."""
+    return None if content is None else "there"
+
+
+def _has_equal_texts(name: str) -> bool:
+    """Whether other packages make the same words of a file, and numbers but for rounding."""
+    return not name.endswith(_MADE_OF) and name not in (*_SUMS_OF, PUBLICATION)
+
+
+def _text_differences(name: str, old: str, new: str, *, tolerance: float) -> Iterator[Difference]:
+    """Lines of a page that differ by more than *tolerance* in a number, or in a word."""
     for number, (before, after) in enumerate(
         zip_longest(old.splitlines(), new.splitlines(), fillvalue=""), 1
     ):
-        if before != after and not (most and _is_close(before, after, most)):
+        if before != after and not (tolerance and _is_close(before, after, tolerance)):
             shown_before, shown_after = _around_first_difference(before, after)
             yield Difference("", f"{name}:{number}", shown_before, shown_after, None)
 
 
-def _is_close(before: str, after: str, most: float) -> bool:
-    """Whether two lines have the same words, and numbers that differ by *most* of themselves."""
+def _is_close(before: str, after: str, tolerance: float) -> bool:
+    """Whether two lines have the same words, and numbers that differ by a *tolerance* at most."""
     if _NUMBER.split(before) != _NUMBER.split(after):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)
     return all(
-        abs(float(first) - float(second)) <= most * abs(float(first)) for first, second in pairs
+        abs(float(first) - float(second)) <= tolerance * abs(float(first))
+        for first, second in pairs
     )
 
 

@@ -81,11 +81,11 @@ class Questions:
 def connect(address: str, port: int, account: Optional[Dict[str, int]] = None) -> Any:
     """A connection of the *account* to a port of this machine, or `OSError`."""
     with acting_as(account):  # on hosts daemons answer nobody else, root neither
-        made = socket.socket()
+        connection = socket.socket()
     try:
-        made.settimeout(_CONNECT_LIMIT_S)
-        made.connect((address, port))
+        connection.settimeout(_CONNECT_LIMIT_S)
+        connection.connect((address, port))
     except OSError:
-        made.close()
+        connection.close()
         raise
-    return made
+    return connection

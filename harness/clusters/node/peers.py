@@ -38,11 +38,11 @@ _MOST_LINE = 2**12
 
 
 def owner_of(
-    kernel: socket.socket, address: str, port: int, here: str, here_port: int
+    kernel: socket.socket, address: str, port: int, own_address: str, here_port: int
 ) -> Optional[int]:
-    """User of the open socket at *address* that is connected to *here*; `None`: there is none."""
+    """User of the open socket at *address* connected to *own_address*; `None`: there is none."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    ends = [socket.inet_pton(family, text).ljust(16, b"\0") for text in (address, here)]
+    ends = [socket.inet_pton(family, text).ljust(16, b"\0") for text in (address, own_address)]
     sockets = struct.pack("!HH", port, here_port) + ends[0] + ends[1]
     sockets += struct.pack("=III", 0, _NO_COOKIE, _NO_COOKIE)
     asked = _ASKED.pack(family, socket.IPPROTO_TCP, 0, 0, _ALL_STATES) + sockets
@@ -112,8 +112,8 @@ class Answers:
 
     def _user(self, line: str) -> int:
         """User in answer to a *line*; -1 where there is none."""
-        address, port, here, here_port = line.split(" ")
-        owner = owner_of(self.kernel, address, int(port), here, int(here_port))
+        address, port, own_address, here_port = line.split(" ")
+        owner = owner_of(self.kernel, address, int(port), own_address, int(here_port))
         return -1 if owner is None else owner
 
 
@@ -126,9 +126,9 @@ def start(folders: Iterable[str], account: Optional[Dict[str, int]]) -> None:
     paths = [Path(folder) / NAME for folder in folders]
     if not paths or len(os.fsencode(str(paths[0]))) > MOST_PATH:
         return
-    first, *others = paths
+    first, *other_paths = paths
     answers = Answers(first, account)
-    for link in others:
+    for link in other_paths:
         with suppress(FileNotFoundError):
             link.unlink()
         link.symlink_to(first)

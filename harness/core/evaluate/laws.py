@@ -170,9 +170,9 @@ def _record_once(measured: Measured) -> Iterator[str]:
             if not name.startswith(_RECORDS):
                 continue
             place = f"{trial_id}/{name}"
-            other = place_by_hash.setdefault(sha256, place)
-            if other.partition("/")[0] != trial_id:
-                yield f"{place} is the same file as {other}"
+            first_place = place_by_hash.setdefault(sha256, place)
+            if first_place.partition("/")[0] != trial_id:
+                yield f"{place} is the same file as {first_place}"
 
 
 def _one_after_another(measured: Measured) -> Iterator[str]:
@@ -278,9 +278,11 @@ def _tasks_in_slots(measured: Measured) -> Iterator[str]:
         cluster = records[trial_id].trial.cell.cluster
         slots = cluster.workers * (cluster.node.map_slots + cluster.node.reduce_slots)
         for job in jobs:
-            most = most_at_once((attempt.start_s, attempt.finish_s) for attempt in job.attempts)
-            if cluster.provider != "existing" and most > slots:
-                yield f"{job.job_id} has {most} tasks at once, and there are {slots} slots"
+            task_count = most_at_once(
+                (attempt.start_s, attempt.finish_s) for attempt in job.attempts
+            )
+            if cluster.provider != "existing" and task_count > slots:
+                yield f"{job.job_id} has {task_count} tasks at once, and there are {slots} slots"
 
 
 def most_at_once(windows: Iterable[tuple[float, float]]) -> int:
@@ -291,11 +293,12 @@ def most_at_once(windows: Iterable[tuple[float, float]]) -> int:
     2
     """
     moments = [(moment, step) for start, end in windows for moment, step in ((start, 1), (end, -1))]
-    most = current = 0
+    peak = 0
+    current = 0
     for _, step in sorted(moments):
         current += step
-        most = max(most, current)
-    return most
+        peak = max(peak, current)
+    return peak
 
 
 def _counters_add_up(measured: Measured) -> Iterator[str]:

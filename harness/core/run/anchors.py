@@ -41,8 +41,8 @@ Say = Callable[[str], None]
 def anchor_seal(run: Run, command: str, say: Say) -> None:
     """Anchor the seal of *run* before its first scored trial; not where one has been measured."""
     sha256 = run.seal.sha256()
-    known = read_anchor(run, "seal")
-    if known is not None and known.sha256 == sha256:
+    earlier_anchor = read_anchor(run, "seal")
+    if earlier_anchor is not None and earlier_anchor.sha256 == sha256:
         return
     if not any(record.trial.is_scored for record in run.trials().values()):
         anchor(run, "seal", sha256, command, say)
@@ -99,8 +99,8 @@ def words_of(command: str) -> list[str]:
         what = f"'{excerpt(command)}' is no command: {str(error).lower()}"
         raise SpecError(what, where="--anchor", fix="close its quotation marks") from error
     # Whoever types .venv/bin/harness has none in his PATH, and means the one that runs.
-    own = Path(sys.executable).with_name(name) if name == "harness" else Path(name)
-    program = shutil.which(name) or shutil.which(str(own))
+    own_program = Path(sys.executable).with_name(name) if name == "harness" else Path(name)
+    program = shutil.which(name) or shutil.which(str(own_program))
     if program is None:
         what = f"there is no program '{excerpt(name)}'"
         raise SpecError(what, where="--anchor", fix="give its path, and try it by hand first")

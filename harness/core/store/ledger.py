@@ -65,8 +65,8 @@ def note(entry: Entry) -> None:
     with suppress(HarnessError, OSError):
         last = next(reversed([*entries(entry.run)]), None)
         if last is not None and not entry.published:
-            known = (last.line, last.finished, last.sealed)
-            if known == (entry.line, entry.finished, entry.sealed):
+            last_state = (last.line, last.finished, last.sealed)
+            if last_state == (entry.line, entry.finished, entry.sealed):
                 return
         path = ledger_file()
         with growing(Opener(path.parent), path) as add:
@@ -79,14 +79,14 @@ def registered() -> list[Registered]:
     for entry in entries():
         if not entry.sealed and entry.run not in found:
             continue
-        known = found.get(entry.run)
+        earlier = found.get(entry.run)
         found[entry.run] = Registered(
             run=entry.run,
             experiment=entry.experiment,
             sealed=entry.sealed,
-            first_s=entry.noted_s if known is None else known.first_s,
+            first_s=entry.noted_s if earlier is None else earlier.first_s,
             finished=entry.finished,
-            published=entry.published or ("" if known is None else known.published),
+            published=entry.published or ("" if earlier is None else earlier.published),
         )
     return [*found.values()]
 
