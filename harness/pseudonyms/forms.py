@@ -25,6 +25,8 @@ _NAMED = (
     r"|token)"
 )
 # Each form with the kind of secret that it is; of one with a group the group alone is secret.
+# Of base64 whatever ASCII makes: four characters are three of it, whose highest bits are not set.
+_THREE = r"[A-Za-f][A-HQ-Xg-nw-z0-3][A-Za-z0-9+/]{2}"
 _FORMS = {
     "a private key": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[\s\S]{0,20000}?"
     r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",
@@ -56,11 +58,14 @@ _FORMS = {
     r"((?=[^\s\"']{0,100}\d)[^\s\"']{4,100})",
     "a signature": r"[?&](?:sig|[Ss]ignature|X-Amz-Signature|X-Amz-Security-Token|delegation)="
     r"([A-Za-z0-9%/+=_-]{16,})",
+    "a login in base64": rf"(?<![A-Za-z0-9+/=_-])(?P<base64>(?:{_THREE}){{2,60}}"
+    r"(?:[A-Za-f][A-HQ-Xg-nw-z0-3](?:[A-Za-z0-9+/]=|==))?)(?![A-Za-z0-9+/=_-])",
     "an argument": rf"(?i:(?<!\S)--?{_NAMED}[= ])[\"']?({_VALUE}{{4,}})",
     "a named secret": rf"(?i:(?<![A-Za-z0-9.-])[A-Za-z0-9_.-]{{0,80}}?{_NAMED}[\"']?\s{{0,3}}[:=]"
     rf"\s{{0,3}}[\"']?)({_VALUE}{{6,}})",
 }
 _ANY = re.compile("|".join(f"(?:{form})" for form in _FORMS.values()))
+_LOGIN = re.compile(rb"[\w.@\\-]{1,64}:[!-~]{4,200}")
 # What stands behind such names and is none: switches, numbers, classes, places, our own words.
 _PLAIN = re.compile(
     r"true|false|null|none|yes|no|\d+(\.\d+)?|\*+|\$\{?.*|org\.apache\..*|com\.sun\..*|java\..*"
@@ -96,7 +101,9 @@ def secrets_in(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_plain(match: re.Match[str], secret: str) -> bool:
-    """Whether what stands behind a name is no secret."""
+    """Whether what stands behind a name is no secret, or base64 is no login's."""
+    if match.lastgroup == "base64":
+        return len(secret) % 4 > 0 or not _LOGIN.fullmatch(base64.b64decode(secret))
     return match.lastindex is not None and _PLAIN.fullmatch(secret) is not None
 
 

@@ -54,6 +54,7 @@ LEFT_LIMIT_S = 90.0
 NAMED_LIMIT_S = 20.0
 # Between the start of a run, or its first trial, and its death: on hosts a start takes a minute.
 LONGEST_S = {"local": 25.0, "docker": 40.0, "ansible": 80.0}
+WORKERS = {"local": 1, "docker": 1, "ansible": 2}  # of three hosts one is the master
 IN_TRIAL_S = 20.0
 
 
@@ -243,7 +244,8 @@ def starts(count, _seed, folder, provider):
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     text, home, seen, seconds = SMOKE.read_text(), HadoopHome.find(), [], []
     with PLACES[provider](os.environ) as (changes, elsewhere):
-        overrides = [f"cluster.provider={provider}", "cluster.workers=1", *changes]
+        overrides = [f"cluster.provider={provider}", f"cluster.workers={WORKERS[provider]}"]
+        overrides += changes
         spec = expand(read_experiment(text, str(SMOKE), overrides))[0].cluster
         with contextlib.suppress(KeyboardInterrupt):
             while len(seen) < count:
@@ -286,7 +288,8 @@ def hangs(_count, _seed, folder, provider):
     rows = []
     with PLACES[provider](environment) as (changes, elsewhere):
         for number, (daemon, ending, moment) in enumerate(HANGS):
-            changed = [f"cluster.provider={provider}", "cluster.workers=1", "repeat=1", *changes]
+            changed = [f"cluster.provider={provider}", f"cluster.workers={WORKERS[provider]}"]
+            changed += ["repeat=1", *changes]
             options = [word for change in changed for word in ("--set", change)]
             options += [*MIXED, "--on-error", "stop"]
             run = command("run", folder / f"results{number}", *options)

@@ -30,6 +30,8 @@ PRINTED = {
     "https://a.blob.core.windows.net/x?sv=2020&sig=" + LETTERS + "%3D": LETTERS + "%3D",
     "AccountKey=" + LETTERS + "==": LETTERS + "==",
     "password=correct-horse": "correct-horse",
+    # hdfs-admin:hunter22, of which nothing says what it is
+    "sent aGRmcy1hZG1pbjpodW50ZXIyMg== to": "aGRmcy1hZG1pbjpodW50ZXIyMg==",
     '{"client_secret": "' + LETTERS + '"}': LETTERS,
     "curl --token " + LETTERS: LETTERS,
     "b3BlbnNz" + "aC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQ": "b3BlbnNz"
@@ -49,6 +51,7 @@ HARMLESS = (
     "INFO [main] Executing with tokens: [Kind: YARN_AM_RM_TOKEN, Service: , Ident: (appAttemptId)]",
     "keytab=/etc/security/keytabs/nn.service.keytab",
     "key spill 3 of map 1; keys=524288",
+    "classpath /opt/QgQgAAAA/QgQg org.apache.hadoop.mapreduce.Job aGVsbG8gd29ybGQgb2YgaGFkb29w",
 )
 
 

@@ -217,6 +217,20 @@ def test_sizes_are_bounded(measured, tmp_path, into, monkeypatch):
         unpack(archive, into)
 
 
+def test_a_small_archive_of_much(tmp_path, into, monkeypatch):
+    """
+    Zeros pack a thousandfold, results do not: such an archive is refused before it fills a disk.
+    """
+    monkeypatch.setattr(extracting, "_SMALL_BYTES", 2**20)
+    archive = tmp_path / "a.tgz"
+    with tarfile.open(archive, "w:gz") as tar:
+        for number in range(4):
+            info, data = member(f"RUN/{number}", bytes(2**20))
+            tar.addfile(info, data)
+    with pytest.raises(DataError, match="1 MiB, the most for its size"):
+        unpack(archive, into)
+
+
 def test_a_header_without_an_end(tmp_path, into):
     """
     What `tarfile` reads into memory at once is bounded.

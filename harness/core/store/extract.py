@@ -25,6 +25,8 @@ from harness.observe.storage.files import LEAST_FREE_BYTES, free_bytes, is_name
 
 MOST_MEMBERS = 250_000
 MOST_BYTES = 2**38  # six times what a run of 500 trials has, or more
+MOST_RATIO = 100  # of these bytes to the archive's: a run's are 1 to 3, and logs pack twentyfold
+_SMALL_BYTES = 2**30  # what any archive may unpack to
 _MOST_PARTS = 16  # of a name
 _BROKEN = (tarfile.TarError, zlib.error, EOFError, ValueError)
 
@@ -56,7 +58,9 @@ class _Extraction:
     def __init__(self, archive: Path, target: Path) -> None:
         self._archive = archive
         self._target = target
-        self._room_bytes = MOST_BYTES
+        packed_bytes = archive.stat().st_size
+        self._most_bytes = min(MOST_BYTES, max(_SMALL_BYTES, MOST_RATIO * packed_bytes))
+        self._room_bytes = self._most_bytes
         self._free_bytes = free_bytes(target) - LEAST_FREE_BYTES
         # By their paths in lower case, for file systems that do not distinguish cases.
         self._entries = dict[str, _Entry]()
@@ -107,8 +111,8 @@ class _Extraction:
         self._room_bytes -= max(size_bytes, 0)
         self._free_bytes -= max(size_bytes, 0)
         if len(self._entries) > MOST_MEMBERS or self._room_bytes < 0 or size_bytes < 0:
-            limits = f"{MOST_MEMBERS} files and {format_bytes(MOST_BYTES)}"
-            raise self.refusal(f"it has more than {limits}")
+            limits = f"{MOST_MEMBERS} files and {format_bytes(self._most_bytes)}"
+            raise self.refusal(f"it has more than {limits}, the most for its size")
         if self._free_bytes < 0:
             free = format_bytes(free_bytes(self._target))
             what = f"no space left for what {self._archive.name} holds ({free} free)"
