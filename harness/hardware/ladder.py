@@ -261,7 +261,15 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
     """Draw the mean error of each model by each way that all models can take."""
     import pandas as pd
 
-    from harness.base.documents.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
+    from harness.base.documents.drawing import (
+        SERIES,
+        SURFACE,
+        WIDE,
+        Canvas,
+        drawing,
+        grid,
+        write_figure,
+    )
 
     errors = [
         (rung.way, rung.model, 100 * abs(rung.error)) for rung in rungs if rung.error is not None
@@ -283,4 +291,4 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
         )
         grid(axes, "y")
         canvas.figure.legend(loc="outside lower center", ncols=3)
-        canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)
+        write_figure(canvas.figure, path, dpi=200, facecolor=SURFACE)

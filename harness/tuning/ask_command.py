@@ -212,7 +212,15 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Draw job times over the first setting that varies; a line for each value of the others."""
     import pandas as pd
 
-    from harness.base.documents.drawing import SERIES, SURFACE, WIDE, Canvas, drawing, grid
+    from harness.base.documents.drawing import (
+        SERIES,
+        SURFACE,
+        WIDE,
+        Canvas,
+        drawing,
+        grid,
+        write_figure,
+    )
     from harness.core.experiment.grid import meaning
 
     points = [row for row in rows if row["cell"] != "base" and row["cell"][0] != "+"]
@@ -228,4 +236,4 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         grid(plot_axes, "both")
         title = ", ".join(map(str, lines.columns.names))
         canvas.figure.legend(loc="outside lower center", ncols=2, title=title)
-        canvas.figure.savefig(path, dpi=200, facecolor=SURFACE)
+        write_figure(canvas.figure, path, dpi=200, facecolor=SURFACE)

@@ -19,9 +19,11 @@ from harness.base.documents.drawing import (
     SERIES,
     TEXTURES,
     VARIABLES,
+    Canvas,
     draw_alone,
     drawing,
     render_figure,
+    write_figure,
 )
 from harness.base.records.trace import TaskAttempt
 from harness.core.evaluate.observations import job_task_times
@@ -436,3 +438,16 @@ class TestContrast:
         faint += [n for n in ("muted", "link") if contrast(colours[n], colours["surface"]) < 4.5]
 
         assert faint == []
+
+
+@pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
+def test_a_figure_on_a_full_disk(tmp_path, ending):
+    """
+    It is told as what it is, in each format.
+    """
+    path = tmp_path / f"figure.{ending}"
+    path.symlink_to("/dev/full")
+    with drawing():
+        canvas = Canvas(2, 2)
+        with pytest.raises(OSError, match="No space left on device"):
+            write_figure(canvas.figure, path)

@@ -23,6 +23,8 @@ from harness.base.documents.document import Figure
 from harness.base.documents.wording import number, one_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -198,6 +200,17 @@ class Canvas:
 def _look(texture: str) -> dict[str, Any]:
     colour, hatch = TEXTURES[texture]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": _EDGES.get(texture, SURFACE)}
+
+
+def write_figure(figure: Drawing, path: Path, **options: Any) -> None:
+    """
+    Write *figure* of matplotlib in the format of the ending of *path*.
+
+    It is drawn in memory first: of a full disk some formats make an error of their own.
+    """
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix.removeprefix("."), **options)
+    path.write_bytes(drawn.getvalue())
 
 
 def render_figure(figure: Figure) -> str:

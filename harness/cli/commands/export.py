@@ -99,7 +99,7 @@ def plot(
         harness plot experiments/quick.yaml errors -o errors.pdf
     """
     from harness.api.run import Run
-    from harness.base.documents.drawing import drawing
+    from harness.base.documents.drawing import drawing, write_figure
 
     plots = Run(evaluation).plot
     if not name and outputs:
@@ -122,5 +122,5 @@ def plot(
         mpl.rc("pdf", fonttype=42)
         for ending, file in outputs.items():
             metadata = {_DATES[ending]: None}
-            save(file, partial(figure.savefig, dpi=300, metadata=metadata))
+            save(file, partial(write_figure, figure, dpi=300, metadata=metadata))
     present({"files": [*outputs.values()]}, as_json=as_json)
