@@ -215,8 +215,8 @@ def main(names):
                 clean = scratch / f"{name.replace(' ', '-')}-good"
                 shutil.copytree(prepared, clean)
                 expected, _ = Disk(clean).give(STAGES[name])
-            for row in stage(name, prepared, scratch):
-                rows.append({**row, "status on a good disk": expected})
+            told = stage(name, prepared, scratch)
+            rows += [{**row, "status on a good disk": expected} for row in told]
     bad = [row for row in rows if is_bad(row, row["status on a good disk"])]
     sys.stdout.write(json.dumps({"stages": len(rows), "bad": bad, "rows": rows}, indent=1) + "\n")
     sys.exit(bool(bad))
@@ -225,5 +225,6 @@ def main(names):
 if __name__ == "__main__":
     if "--inside" in sys.argv:
         main([word for word in sys.argv[1:] if word != "--inside"])
-    namespace = ["unshare", "-m", "--propagation", "private"]
-    os.execvp("unshare", [*namespace, sys.executable, "-m", "tests.live.disks", "--inside", *sys.argv[1:]])
+    within = ["unshare", "-m", "--propagation", "private"]
+    again = [sys.executable, "-m", "tests.live.disks", "--inside", *sys.argv[1:]]
+    os.execvp(within[0], [*within, *again])

@@ -440,6 +440,7 @@ class TestContrast:
         assert faint == []
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
 def test_a_figure_on_a_full_disk(tmp_path, ending):
     """
