@@ -2,6 +2,8 @@
 Tests for `harness.core.evaluate.laws`, on a real run of three trials: whole, and forged.
 """
 
+import gzip
+import hashlib
 import json
 import shutil
 
@@ -13,9 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
-from harness.core.evaluate.laws import LAWS, broken_laws, most_at_once
+from harness.core.evaluate.laws import LAWS, broken_laws, jobs, most_at_once, unseen_by_laws
 from harness.core.store.run import Run
+from harness.pseudonyms.names import Pseudonyms
+from harness.publish.evidence import copy_run
 from tests.run.test_older import OLDER
 
 NEWEST = max(OLDER.glob("shape-*.tar.gz"), key=lambda path: int(path.name[6:-7]))
@@ -171,6 +176,234 @@ def record_elsewhere(run):
     change_column(run, "spans", "start_s", lambda column: pc.subtract(column, 3600.0))
 
 
+def change_job(run, **fields):
+    """
+    Replace *fields* of the job of the first trial; each is given the old value.
+    """
+    path = trial_files(run)[0].parent / "trace/job.json"
+    document = json.loads(path.read_text())
+    (job,) = document["jobs"]
+    job |= {name: new_value(job[name]) for name, new_value in fields.items()}
+    path.write_text(json.dumps(document))
+
+
+def change_log(run, log_name, change_text):
+    """
+    Rewrite a log of the first trial by *change_text*.
+    """
+    path = trial_files(run)[0].parent / "raw" / f"{log_name}.gz"
+    before = gzip.decompress(path.read_bytes()).decode()
+    after = change_text(before)
+    assert after != before
+    path.write_bytes(gzip.compress(after.encode()))
+
+
+def remove_logs(run, pattern):
+    """
+    Take logs of all trials away, as whoever forges what was made of them would.
+    """
+    for path in run.path.glob(f"trials/*/raw/{pattern}"):
+        path.unlink()
+
+
+def change_chain(run, change_lines):
+    """
+    Write the chain anew, with other lines and right hashes.
+    """
+    path = run.path / "trials.jsonl"
+    previous = ""
+    texts = []
+    for line in change_lines([json.loads(text) for text in path.read_text().splitlines()]):
+        texts.append(json.dumps(line | {"previous": previous}) + "\n")
+        previous = hashlib.sha256(texts[-1].encode()).hexdigest()
+    path.write_text("".join(texts))
+
+
+def put_manifest_first(run):
+    """
+    As runs of today have it, whose chain names warm-ups, too.
+    """
+    stored_s = run.read_manifest().created_s
+    first = {"schema_version": 1, "name": "manifest.json", "sha256": "0", "stored_s": stored_s}
+    change_chain(run, lambda lines: [first, *lines])
+
+
+def shorten_job(run):
+    """
+    A job ends sooner in its table; its tasks have ended by then.
+    """
+    change_job(run, finish_s=lambda finish_s: finish_s - 0.3)
+
+
+def shorten_task(run):
+    """
+    A task ends sooner in its table.
+    """
+    change_column(run, "attempts", "finish_s", lambda column: pc.subtract(column, 0.01))
+
+
+def count_more_everywhere(run):
+    """
+    Job and tasks have more records in the tables, so that they add up.
+    """
+    (path,) = trial_files(run)[0].parent.glob("trace/counters.parquet")
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    for row in rows:
+        if row["name"].endswith(".SPILLED_RECORDS"):
+            row["value"] *= 2
+    pq.write_table(pa.Table.from_pylist(rows, table.schema), path)
+
+
+def exchange_history(run):
+    """
+    A history is that of another job, and no history at all.
+    """
+    change_log(run, "job-0-history.jhist", lambda text: text.replace("job_1", "job_2"))
+
+
+def cut_history(run):
+    """
+    A history ends where nothing says how its job ended.
+    """
+    change_log(
+        run, "job-0-history.jhist", lambda text: text[: text.index('"JOB_FINISHED"', 20_000)]
+    )
+
+
+def fail_job(run):
+    """
+    A job of a trial that is done has failed.
+    """
+    change_job(run, state=lambda _: "FAILED")
+    remove_logs(run, "*-history.jhist.gz")
+
+
+def move_job(run):
+    """
+    A job ran an hour before its trial.
+    """
+    moments = ("submit_s", "launch_s", "finish_s")
+    change_job(run, **dict.fromkeys(moments, lambda moment: moment - 3600.0))
+    remove_logs(run, "*-history.jhist.gz")
+
+
+def hurry_client(run):
+    """
+    The client was sooner than its job.
+    """
+    path = trial_files(run)[0]
+    harness_s = json.loads(path.read_text())["harness_s"]
+    change(path, harness_s=harness_s | {"client_s": 0.5})
+
+
+def linger(run):
+    """
+    A step of a trial took longer than the trial.
+    """
+    path = trial_files(run)[0]
+    harness_s = json.loads(path.read_text())["harness_s"]
+    change(path, harness_s=harness_s | {"verify_s": 3600.0})
+
+
+def change_scored_time(run):
+    """
+    A bundle without traces says that a job took longer than its client.
+    """
+    for path in run.path.glob("trials/*/trace"):
+        shutil.rmtree(path)
+    (path,) = run.path.glob("scores/*")
+    scores = json.loads(path.read_text())
+    scores["measurements"][0]["jobs_s"] = [3600.0]
+    path.write_text(json.dumps(scores))
+
+
+def configure_otherwise(run):
+    """
+    A job had another buffer than its cell says.
+    """
+    name = "<name>mapreduce.task.io.sort.mb</name><value>"
+    change_log(run, "job-0-conf.xml", lambda text: text.replace(f"{name}4<", f"{name}100<"))
+
+
+def block_otherwise(run):
+    """
+    A cluster had another size of blocks than its cell says.
+    """
+    name = "<name>dfs.blocksize</name><value>"
+    change_log(run, "job-0-conf.xml", lambda text: text.replace(f"{name}4194304<", f"{name}1<"))
+
+
+def clear_mark(run):
+    """
+    A trial that others disturbed is not marked.
+    """
+    change(trial_files(run)[0], disturbed="")
+
+
+def add_mark(run):
+    """
+    A trial is marked that nobody disturbed.
+    """
+    for path in trial_files(run):
+        loads = json.loads(path.read_text())["loads"]
+        quiet = {name: load | {"others": 0.0, "steal": 0.0} for name, load in loads.items()}
+        change(path, loads=quiet, disturbed="this machine: steal 90.0% of the time, above 5%")
+    remove_logs(run, "machine.jsonl.gz")
+
+
+def quieten(run):
+    """
+    Loads of a trial are such that nobody disturbed it.
+    """
+    path = trial_files(run)[0]
+    loads = json.loads(path.read_text())["loads"]
+    change(path, loads={name: load | {"others": 0.0} for name, load in loads.items()}, disturbed="")
+
+
+def open_later(run):
+    """
+    The run was opened when its trials had ended.
+    """
+    change(run.path / "manifest.json", created_s=run.read_manifest().created_s + 86_400)
+
+
+def run_by_another_java(run):
+    """
+    A trial ran by another Java than the manifest says.
+    """
+    path = trial_files(run)[0]
+    versions = json.loads(path.read_text())["versions"]
+    change(path, versions=versions | {"java": "9"})
+
+
+def reorder_plan(run):
+    """
+    A cell that went well was planned first.
+    """
+    lines = (run.path / "plan.jsonl").read_text().splitlines(keepends=True)
+    (run.path / "plan.jsonl").write_text("".join([lines[1], lines[0], *lines[2:]]))
+
+
+def drop_warmup(run):
+    """
+    What warmed the cluster is gone, with its line.
+    """
+    put_manifest_first(run)
+    shutil.rmtree(run.path / "warmup")
+    change_chain(run, lambda lines: [line for line in lines if "warmup" not in line["name"]])
+
+
+def ask_otherwise(run):
+    """
+    The experiment's file would measure less again.
+    """
+    path = run.path / "experiment.yaml"
+    text = path.read_text()
+    path.write_text(text.replace("mapreduce.job.reduces: 1", "mapreduce.job.reduces: 2"))
+    assert path.read_text() != text
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -182,6 +415,26 @@ FORGERIES = {
     count_more: "counters",
     read_less: "input",
     record_elsewhere: "spans.parquet",
+    shorten_job: "history.jhist",
+    shorten_task: "history.jhist",
+    count_more_everywhere: "history.jhist",
+    exchange_history: "history.jhist",
+    cut_history: "history.jhist",
+    fail_job: "job.json: state",
+    move_job: "job.json: moments",
+    hurry_client: "trial.json: harness_s",
+    linger: "trial.json: harness_s",
+    change_scored_time: "trial.json: harness_s",
+    configure_otherwise: "conf.xml",
+    block_otherwise: "conf.xml",
+    clear_mark: "trial.json: disturbed",
+    add_mark: "trial.json: disturbed",
+    quieten: "trial.json: loads",
+    open_later: "manifest.json: created_s",
+    run_by_another_java: "trial.json: versions",
+    reorder_plan: "plan.jsonl: order",
+    drop_warmup: "job ids: gaps",
+    ask_otherwise: "experiment.yaml",
 }
 
 
@@ -201,6 +454,177 @@ def test_a_forgery_breaks_the_law_of_its_place(forged, forge):
     """
     forge(forged)
     assert FORGERIES[forge] in places(forged)
+
+
+def keep_all_attempts(run):
+    """
+    Every start of a cluster is whole.
+    """
+    put_manifest_first(run)
+
+
+def round_moments(run):
+    """
+    A table has its moments to half a millisecond.
+    """
+    change_job(run, finish_s=lambda finish_s: finish_s + 0.0005)
+
+
+def move_a_trial_away(run):
+    """
+    Its owner moved a damaged trial out of the run, which was then measured again.
+    """
+    put_manifest_first(run)
+    shutil.rmtree(run.path / "warmup")
+    name = f"trials/{trial_files(run)[0].parent.name}"
+    change_chain(
+        run,
+        lambda lines: [*lines[:1], *[line for line in lines if line["name"] == name], *lines[1:]],
+    )
+
+
+def take_over(run):
+    """
+    Another run measured all of it by another Java, with other trials, before this one was opened.
+    """
+    put_manifest_first(run)
+    shutil.rmtree(run.path / "warmup")
+    reused = {path.parent.name: "20260101T000000Z-0000" for path in trial_files(run)}
+    change(run.path / "manifest.json", reused=reused)
+    for path in trial_files(run):
+        versions = json.loads(path.read_text())["versions"]
+        change(path, versions=versions | {"java": "9"})
+
+
+def load_by_older_rule(run):
+    """
+    Samples counted alike, when they did not know what the kernel takes.
+    """
+    path = trial_files(run)[0]
+    samples = []
+
+    def forget_kernel(text):
+        samples.extend(json.loads(line) for line in text.splitlines())
+        for sample in samples:
+            del sample["kernel"]
+        return "".join(json.dumps(sample) + "\n" for sample in samples)
+
+    change_log(run, "machine.jsonl", forget_kernel)
+    busy, steal, own = (
+        sum(sample[name] for sample in samples) / len(samples) for name in ("busy", "steal", "own")
+    )
+    ((machine, load),) = json.loads(path.read_text())["loads"].items()
+    figures = {"busy": busy, "steal": steal, "others": busy - own}
+    change(path, loads={machine: load | figures})
+
+
+def use_own_model(run):
+    """
+    The experiment asks a model that nobody has here.
+    """
+    path = run.path / "experiment.yaml"
+    path.write_text(path.read_text().replace("models: [", "models: [./mine.py:Mine, "))
+
+
+def rewrite_predictions(run):
+    """
+    The experiment's file asks other models: they measure nothing.
+    """
+    path = run.path / "experiment.yaml"
+    path.write_text(path.read_text().replace("whatif-mr2", "ernest"))
+
+
+HONEST = (
+    keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
+    use_own_model, rewrite_predictions,
+)  # fmt: skip
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("change_run", HONEST, ids=lambda change_run: change_run.__name__)
+def test_what_may_be_breaks_no_law(forged, change_run):
+    """
+    However it came about.
+    """
+    change_run(forged)
+    assert broken_laws(forged) == []
+
+
+@pytest.mark.process
+def test_an_imported_run_has_no_plan_and_no_turn(whole, tmp_path):
+    """
+    Its jobs ran beside each other, on a cluster that was there.
+    """
+    target = tmp_path / "past"
+    assert main(["import", str(whole), "-o", str(target)]) == 0
+    past = Run(target)
+    assert broken_laws(past) == []
+    first, second, *_ = trial_files(past)
+    change(second, started_s=json.loads(first.read_text())["started_s"])
+    assert broken_laws(past) == []
+    assert unseen_by_laws(past) == [
+        "plan, loads and configurations: its jobs ran before, and were imported"
+    ]
+
+
+@pytest.fixture(scope="module")
+def published(whole, tmp_path_factory):
+    """
+    The run as each level of a bundle has it.
+    """
+    folder = tmp_path_factory.mktemp("published")
+    for level in ("scores", "traces", "raw"):
+        copy_run(Run(whole), folder / level, level, Pseudonyms.of([Run(whole)], level=level))
+    return {path.name: Run(path) for path in folder.iterdir()}
+
+
+@pytest.mark.process
+def test_a_published_run_keeps_all(published):
+    """
+    Although names in it are others.
+    """
+    assert {level: broken_laws(run) for level, run in published.items()} == {
+        "scores": [], "traces": [], "raw": [],
+    }  # fmt: skip
+
+
+@pytest.mark.process
+def test_what_no_law_compares_is_told(whole, forged, published):
+    """
+    Where a record has nothing beside it.
+    """
+    gaps = "gaps in the ids of jobs: not all that ran is known to be there"
+    no_times = "times of jobs: neither histories nor traces are there"
+    no_samples = "loads of machines: the samples that they are means of are not there"
+    no_history = (
+        "times in traces of 1 of 3 trials: the histories that they were made of are not there"
+    )
+    no_copies = "configurations of jobs: Hadoop's own copies are not there"
+
+    assert unseen_by_laws(Run(whole)) == [gaps]
+    assert unseen_by_laws(published["traces"]) == [gaps]
+    assert unseen_by_laws(published["scores"]) == [no_times, no_samples, gaps]
+
+    put_manifest_first(forged)
+    assert unseen_by_laws(forged) == []
+    (trial_files(forged)[0].parent / "raw/job-0-history.jhist.gz").unlink()
+    remove_logs(forged, "*-conf.xml.gz")
+    (forged.path / "experiment.yaml").write_text("no experiment")
+    assert unseen_by_laws(forged) == [
+        no_history, no_copies, "experiment.yaml: it cannot be read here",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "input_bytes", "is_made_by_job"),
+    [("wordcount", 2**21, False), ("wordcount", 2**30, True), ("unknown", 2**21, True)],
+)
+def test_small_inputs_take_no_job(name, input_bytes, is_made_by_job):
+    """
+    Of what is not known a job may have made it.
+    """
+    cell = Cell(cluster=ClusterSpec(), workload=WorkloadSpec(name=name, input_bytes=input_bytes))
+    assert jobs.is_made_by_job(cell) == is_made_by_job
 
 
 def test_each_law_has_a_place_of_its_own():

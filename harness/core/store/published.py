@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.base.errors import DataError
 from harness.base.records.trial import Code
@@ -63,11 +64,21 @@ def bundle_of(run_path: Path) -> Path | None:
 
 def level_of(opener: Opener) -> str:
     """Level of evidence at which the run below *opener* was published; empty: it was not."""
+    level = _originals(opener).get("level")
+    return level if isinstance(level, str) and level in LACKS else ""
+
+
+def has_other_ids(opener: Opener) -> bool:
+    """Whether the run below *opener* was published with other ids of its cells."""
+    return bool(_originals(opener).get("ids"))
+
+
+def _originals(opener: Opener) -> dict[str, Any]:
+    """What a published run says of the one that was measured; nothing: it is that one."""
     path = opener.root / ORIGINALS
     if not opener.exists(path):
-        return ""
-    level = opener.parse_json(opener.read(path, RESTORE_BUNDLE), path, RESTORE_BUNDLE).get("level")
-    return level if isinstance(level, str) and level in LACKS else ""
+        return {}
+    return opener.parse_json(opener.read(path, RESTORE_BUNDLE), path, RESTORE_BUNDLE)
 
 
 def require_published(opener: Opener, needed: str) -> None:

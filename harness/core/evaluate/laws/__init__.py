@@ -1,0 +1,83 @@
+"""
+Laws between the records of a run: what cannot be otherwise where it was measured as it says.
+
+Hashes show that files stay as they were stored, and nothing of what was stored.  A record that was
+made up has to agree with all others: the plan with the grid, moments with the chain, ids of jobs
+with the starts of clusters, tasks with slots, tables with logs.  A law that is broken is a lie or a
+fault; either way nothing should rest on the run.
+
+Each law is one function of `LAWS`, which yields a sentence for each place where it does not hold.
+Those that need traces or logs hold of nothing where a run has none: `unseen_by_laws` tells that.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from harness.core.evaluate.laws import jobs, logs, moments, plan
+from harness.core.evaluate.laws.jobs import most_at_once
+from harness.core.evaluate.laws.measured import Breach, Law, Measured
+from harness.core.evaluate.laws.unseen import unseen_by_laws
+from harness.core.store import Run
+
+__all__ = ["LAWS", "Breach", "Law", "Measured", "broken_laws", "most_at_once", "unseen_by_laws"]
+
+_MOST_NAMED = 3  # breaches of a law that are told one by one
+
+
+def broken_laws(run: Run) -> list[Breach]:
+    """Every law that a *run* breaks, with its first breaches."""
+    measured = Measured(run)
+    broken = []
+    for law in LAWS:
+        breaches = [*islice(law.breaches(measured), _MOST_NAMED + 1)]
+        broken += [Breach(law.place, what) for what in breaches[:_MOST_NAMED]]
+        if len(breaches) > _MOST_NAMED:
+            broken.append(Breach(law.place, "and more of the kind"))
+    return broken
+
+
+LAWS = (
+    Law("plan.jsonl", "the plan is that of the grid, the seed and the draw", plan.plan_of_grid),
+    Law("plan.jsonl: order", "the plan has the order that the seed gives", plan.order_of_seed),
+    Law("trials/", "every trial that ran is of the plan", plan.trial_of_plan),
+    Law("trial.json: job_ids", "a job is of one trial", jobs.job_once),
+    Law("trials/*/raw/", "histories and recordings are of one trial", jobs.record_once),
+    Law("trial.json: moments", "trials run one after the other", moments.one_after_another),
+    Law("trials.jsonl", "what ended is stored then, in that order", moments.stored_when_ended),
+    Law(
+        "predictions/sealed.json",
+        "scored trials start after the seal",
+        moments.sealed_before_scored,
+    ),
+    Law("manifest.json: created_s", "a run is opened before all in it", moments.opened_before_all),
+    Law("job ids", "ids of jobs ascend with time and starts of clusters", jobs.job_ids_ascend),
+    Law(
+        "job ids: gaps",
+        "a start of a cluster has no jobs but those of trials and inputs",
+        jobs.job_ids_have_no_gap,
+    ),
+    Law("job.json", "jobs run within their trial", moments.jobs_within_trial),
+    Law(
+        "job.json: moments",
+        "jobs are submitted and end while their trial runs",
+        moments.jobs_while_trial,
+    ),
+    Law(
+        "trial.json: harness_s",
+        "a client takes as long as its jobs, and steps no longer than the trial",
+        moments.seconds_within_trial,
+    ),
+    Law("job.json: state", "a trial that is done has jobs that succeeded", jobs.jobs_succeeded),
+    Law("attempts.parquet", "tasks run within their job, each of them", jobs.attempts_within_job),
+    Law("slots", "no more tasks at once than slots", jobs.tasks_in_slots),
+    Law("counters", "counters of jobs are sums of those of tasks", jobs.counters_add_up),
+    Law("input", "a job reads its input", jobs.input_is_read),
+    Law("spans.parquet", "recordings lie within their attempts", jobs.spans_within_attempts),
+    Law("history.jhist", "tables say what the job histories say", logs.trace_of_history),
+    Law("conf.xml", "jobs have the configuration of their cell", logs.configured_as_cell),
+    Law("trial.json: disturbed", "marks follow from loads", logs.disturbed_by_loads),
+    Law("trial.json: loads", "loads are means of the samples", logs.loads_of_samples),
+    Law("trial.json: versions", "versions are those of the manifest", plan.versions_of_manifest),
+    Law("experiment.yaml", "the file asks for what the manifest says", plan.file_of_experiment),
+)

@@ -1,0 +1,80 @@
+"""What laws could not compare in a run, because it does not have both of what they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from harness.base.records.trial import TrialRecord
+from harness.core.evaluate.laws.jobs import has_all_attempts
+from harness.core.evaluate.laws.logs import configuration_name, history_name, samples_name
+from harness.core.evaluate.laws.measured import Measured
+from harness.core.evaluate.laws.plan import written_experiment
+from harness.core.store import Run
+
+
+def unseen_by_laws(run: Run) -> list[str]:
+    """What the laws could not compare in *run*, and why: a sentence each; none: nothing."""
+    measured = Measured(run.measured)
+    if measured.was_imported:
+        return ["plan, loads and configurations: its jobs ran before, and were imported"]
+    return [*_unseen_logs(measured), *_unseen_plan(measured)]
+
+
+def _unseen_logs(measured: Measured) -> Iterator[str]:
+    """What records and tables have no log beside them for."""
+
+    def has_trace(record: TrialRecord) -> bool:
+        return measured.run.has_trace(record.trial.id)
+
+    def has_jobs_logs(record: TrialRecord, name_of: Callable[[int], str]) -> bool:
+        names = {*measured.raw(record.trial.id).names()}
+        return names.issuperset(map(name_of, range(len(record.job_ids))))
+
+    def has_history(record: TrialRecord) -> bool:
+        return has_jobs_logs(record, history_name)
+
+    def has_configuration(record: TrialRecord) -> bool:
+        return has_jobs_logs(record, configuration_name)
+
+    def has_samples(record: TrialRecord) -> bool:
+        names = {*measured.raw(record.trial.id).names()}
+        return names.issuperset(map(samples_name, record.loads))
+
+    untraced = [record for record in measured.done if not has_trace(record)]
+    traced = [record for record in measured.done if has_trace(record)]
+    whole = len(measured.done)
+    for subject, lacking, what in (
+        ("times of jobs", untraced, "neither histories nor traces are there"),
+        (
+            "times in traces",
+            [record for record in traced if not has_history(record)],
+            "the histories that they were made of are not there",
+        ),
+        (
+            "configurations of jobs",
+            [record for record in measured.done if not has_configuration(record)],
+            "Hadoop's own copies are not there",
+        ),
+        (
+            "loads of machines",
+            [record for record in measured.done if not has_samples(record)],
+            "the samples that they are means of are not there",
+        ),
+    ):
+        if lacking:
+            share = "" if len(lacking) == whole else f" of {len(lacking)} of {whole} trials"
+            yield f"{subject}{share}: {what}"
+
+
+def _unseen_plan(measured: Measured) -> Iterator[str]:
+    """What of the plan and the experiment follows from nothing that is stored."""
+    if measured.is_chosen_meanwhile:
+        yield "plan: each trial was chosen by what was measured before it"
+    elif measured.has_other_ids:
+        yield "order of the plan: cells have other ids here than those that the seed shuffled"
+    elif written_experiment(measured) is None:
+        yield "experiment.yaml: it cannot be read here"
+    if any(record.trial.cell.workload.code for record in measured.done):
+        yield "configurations of the owner's workloads: what their code sets is not known"
+    if not has_all_attempts(measured):
+        yield "gaps in the ids of jobs: not all that ran is known to be there"
