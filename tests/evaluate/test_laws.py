@@ -7,6 +7,8 @@ import hashlib
 import json
 import shutil
 
+from types import SimpleNamespace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -15,9 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.base.errors import EvidenceError
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
 from harness.core.evaluate.laws import LAWS, broken_laws, jobs, most_at_once, unseen_by_laws
+from harness.core.evaluate.laws.logs import configured_as_cell
+from harness.core.evaluate.laws.measured import Measured
+from harness.core.evaluate.laws.plan import require_same_file
 from harness.core.store.run import Run
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish.evidence import copy_run
@@ -548,6 +554,37 @@ def test_what_may_be_breaks_no_law(forged, change_run):
     """
     change_run(forged)
     assert broken_laws(forged) == []
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("provider", "broken"), [("existing", 0), ("local", 1)])
+def test_what_a_clusters_owner_has_made_final_is_no_jobs(forged, provider, broken):
+    """
+    On somebody else's cluster a job does not get what its cell says of such a property.
+    """
+    configure_otherwise(forged)
+    name = "<name>mapreduce.task.io.sort.mb</name><value>100</value><final>"
+    change_log(forged, "job-0-conf.xml", lambda text: text.replace(f"{name}false", f"{name}true"))
+    measured = Measured(forged)
+    records = []
+    for record in measured.done:
+        cluster = record.trial.cell.cluster.model_copy(update={"provider": provider})
+        cell = record.trial.cell.model_copy(update={"cluster": cluster})
+        trial = record.trial.model_copy(update={"cell": cell})
+        records.append(record.model_copy(update={"trial": trial}))
+    there = SimpleNamespace(was_imported=False, done=records, run=forged, raw=measured.raw)
+    assert len([*configured_as_cell(there)]) == broken
+
+
+@pytest.mark.process
+def test_a_bundle_is_not_measured_again_by_another_file(forged):
+    """
+    What `harness reproduce --measure` reads is what was measured.
+    """
+    require_same_file(forged)
+    ask_otherwise(forged)
+    with pytest.raises(EvidenceError, match=r"mapreduce.job.reduces|in experiment.yaml"):
+        require_same_file(forged)
 
 
 @pytest.mark.process

@@ -36,6 +36,8 @@ from harness.clusters.workloads.base import JOBS
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate import steps
 from harness.core.evaluate.flow import Evaluation
+from harness.core.evaluate.laws.measured import Measured
+from harness.core.evaluate.laws.plan import file_of_experiment
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.evaluate.steps import asked_question
 from harness.core.run import decides, manifest, preflight, repeats, reuse
@@ -123,6 +125,19 @@ def measured(session):
 
 
 class TestMeasure:
+    def test_goes_on_with_the_file_that_goes_with_its_overrides(self, session):
+        """
+        What was set beside the file may stand in it later: it asks for the same.
+        """
+        edited = EXPERIMENT.replace("repeat: 2", "repeat: 3")
+        with pytest.raises(KeyboardInterrupt):
+            session(console=Interrupted(1), overrides=["repeat=3"]).measure()
+        run, _ = session(edited).measure()
+
+        assert run.read_manifest().overrides == ()
+        assert run.path.joinpath("experiment.yaml").read_text() == edited
+        assert [*file_of_experiment(Measured(run))] == []
+
     def test_more_than_the_memory_holds_is_refused(self, session, clusters, monkeypatch):
         """
         A cluster larger than this machine's memory is refused before anything is started.

@@ -330,6 +330,7 @@ def _measure_again(bundle: Bundle, allowed: Collection[str], *, as_json: bool) -
     are *allowed*, and a place that is theirs.
     """
     from harness.cli.commands.steps import measure
+    from harness.core.evaluate.laws.plan import require_same_file
     from harness.core.experiment.file import read_experiment
     from harness.core.experiment.foreign import require_own_place, require_performance
     from harness.core.experiment.grid import expand
@@ -340,6 +341,7 @@ def _measure_again(bundle: Bundle, allowed: Collection[str], *, as_json: bool) -
         from harness.core.evaluate.flow import Evaluation
 
         overrides = (*run.read_manifest().overrides, *bundle.overrides, "predict.order=blind")
+        require_same_file(run)
         path = run.path / "experiment.yaml"
         # As it is written: nothing of the reader's has been put in the place of a reference yet.
         text = run.opener.read(path, "get the bundle again").decode()

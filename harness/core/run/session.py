@@ -342,6 +342,7 @@ class Session:
             remake_missing_traces(run)
             run.write_plan(trials)
             record_command(run, experiment, self.versions, self.overrides)
+            run.keep_file(self.file.concealed())  # these overrides go with this file
             if not_before and not run.seal.exists():
                 run.update_manifest(not_before=not_before)
             planned = run.read_plan()

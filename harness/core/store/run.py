@@ -152,6 +152,13 @@ class Run:
         write_file(self.path / MANIFEST, data, self._incoming)
         return manifest
 
+    def keep_file(self, text: str) -> None:
+        """Replace the file of the experiment by *text*, which asks for the same otherwise."""
+        data = text.encode()
+        path = self.path / EXPERIMENT
+        if not path.exists() or path.read_bytes() != data:
+            write_file(path, data, self._incoming)
+
     def experiment(self) -> Experiment:
         """Read the experiment as it was resolved when the run was opened."""
         manifest = self.read_manifest()

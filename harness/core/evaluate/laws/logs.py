@@ -37,7 +37,7 @@ _OF_ATTEMPT = ("task_id", "kind", "state", "start_s", "finish_s")
 _BY_ITS_NODE = ("map_finish_s", "shuffle_finish_s", "sort_finish_s")
 _SHARE = 1e-6  # as a figure is rounded
 _MOST_CONF_BYTES = 2**26
-_PROPERTY = re.compile(rb"<name>([^<]*)</name>\s*<value>([^<]*)</value>")
+_PROPERTY = re.compile(rb"<name>([^<]*)</name>\s*<value>([^<]*)</value>\s*(<final>true)?")
 _REDUCES = "mapreduce.job.reduces"
 # Recorders are put in front of these, or behind them.
 _TRACED = re.compile(r"mapreduce\.admin\.(map|reduce)\.child\.java\.opts|.*\.classpath")
@@ -126,8 +126,11 @@ def configured_as_cell(measured: Measured) -> Iterator[str]:
             name = configuration_name(number)
             if not asked or name not in raw.names():
                 continue
-            given = _given(raw, name)
+            given, final_names = _given(raw, name)
+            is_fixed = final_names if cell.cluster.provider == "existing" else frozenset[str]()
             for key, value in asked.items():
+                if key in is_fixed:
+                    continue  # by whose cluster it is; no job changes it
                 is_last_step = key == _REDUCES and number and given.get(key) == "0"
                 if not is_last_step and not _is_given(key, value, given.get(key, "")):
                     yield (
@@ -162,14 +165,18 @@ def _asked_of(cell: Cell, *, is_published: bool) -> Mapping[str, str]:
     }
 
 
-def _given(raw: RawLogs, name: str) -> Mapping[str, str]:
-    """Properties in a configuration that Hadoop wrote; those with an empty value are left out."""
+def _given(raw: RawLogs, name: str) -> tuple[Mapping[str, str], frozenset[str]]:
+    """Properties in a configuration that Hadoop wrote, and names of those that no job changes."""
     with raw.open(name) as conf:
-        pairs = _PROPERTY.findall(conf.read(_MOST_CONF_BYTES))
-    texts = (
-        (key.decode("utf-8", "replace"), text.decode("utf-8", "replace")) for key, text in pairs
-    )
-    return {unescape(key): unescape(text) for key, text in texts}
+        rows = _PROPERTY.findall(conf.read(_MOST_CONF_BYTES))
+    given: dict[str, str] = {}
+    final_names = set[str]()
+    for key_bytes, text, is_final in rows:
+        key = unescape(key_bytes.decode("utf-8", "replace"))
+        given[key] = unescape(text.decode("utf-8", "replace"))
+        if is_final:
+            final_names.add(key)
+    return given, frozenset(final_names)
 
 
 def _is_given(name: str, asked: str, given: str) -> bool:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from harness.base.errors import SpecError
+from harness.base.errors import EvidenceError, SpecError
 from harness.base.records.trial import Trial
 from harness.base.text import excerpt
 from harness.core.evaluate.laws.measured import Measured
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.model import Experiment
-from harness.core.store.run import EXPERIMENT, measured_part
+from harness.core.store.run import EXPERIMENT, Run, measured_part
 
 # In the place of a user's own, which nobody has here: models change nothing of what is measured.
 _OTHER_MODELS = ("question=how far is it off?", "predict.models=[whatif, ernest]")
@@ -85,6 +85,13 @@ def file_of_experiment(measured: Measured) -> Iterator[str]:
                 f"{key} is {excerpt(value)} in {EXPERIMENT}, and {excerpt(asked.get(key))} in the"
                 " manifest"
             )
+
+
+def require_same_file(run: Run) -> None:
+    """`EvidenceError` where the file of a *run*'s experiment asks for another measurement."""
+    for what in file_of_experiment(Measured(run.measured)):
+        fix = "get the bundle again: nothing of this run can be believed"
+        raise EvidenceError(what, where=str(run.path), fix=fix)
 
 
 def written_experiment(measured: Measured) -> Experiment | None:
