@@ -31,7 +31,7 @@ from harness.core.store.evidence import (
 )
 from harness.core.store.published import ORIGINALS, source_name
 from harness.core.store.run import FINISHED
-from harness.core.store.seal import DRAWN, PLAN, PREDICTIONS, PROFILES, SEAL, Seal
+from harness.core.store.seal import ANCHORS, DRAWN, PLAN, PREDICTIONS, PROFILES, SEAL, Seal
 from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.pseudonyms.contents import Change, pieces, published, rewrite
@@ -58,7 +58,8 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
         return text
 
     # Files whose hashes others have are before these: predictions name profiles, jobs the seal.
-    order = {PROFILES: 0, PLAN: 1, PREDICTIONS: 1, SEAL: 2}
+    # Anchors are before the seal, so that they keep what was told: its hash as it was measured.
+    order = {PROFILES: 0, PLAN: 1, PREDICTIONS: 1, ANCHORS: 1, SEAL: 2}
     names = [*published(run, level), *([SEAL] if run.seal.exists() else [])]
     for name in sorted(names, key=lambda name: order.get(name, order.get(name.split("/")[0], 3))):
         path = target / pseudonyms.file_name(name)

@@ -42,7 +42,7 @@ def openssl(*arguments, folder):
     return done.stdout
 
 
-def make_certificates(folder, days="2"):
+def make_certificates(folder, days="2", name="Root"):
     """
     A root and a signer below it, `root.pem` and `signer.pem`, for so many *days*.
     """
@@ -51,7 +51,7 @@ def make_certificates(folder, days="2"):
     (folder / "serial").write_text("01\n")
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
     openssl(
-        "req", "-x509", *key, "-keyout", "root.key", "-out", "root.pem", "-subj", "/CN=Root",
+        "req", "-x509", *key, "-keyout", "root.key", "-out", "root.pem", "-subj", f"/CN={name}",
         "-days", "9", "-config", "tsa.cnf", "-extensions", "ca", folder=folder,
     )  # fmt: skip
     openssl(
@@ -64,6 +64,16 @@ def make_certificates(folder, days="2"):
         "-extensions", "signer", folder=folder,
     )  # fmt: skip
     return folder
+
+
+def configure(folder, *, digests="sha256, sha512", certificates=""):
+    """
+    Have the authority take these *digests* alone, or send further *certificates* of a file.
+    """
+    text = CONFIGURATION.format(folder=folder).replace("sha256, sha512", digests)
+    if certificates:
+        text = text.replace("signer_key", f"certs = {folder}/{certificates}\nsigner_key")
+    (folder / "tsa.cnf").write_text(text)
 
 
 def stamp(folder, query):
@@ -79,7 +89,7 @@ def stamp(folder, query):
 
 
 @contextmanager
-def serving(answer_to):
+def serving(answer_to, status=200):
     """
     Address of a service whose answers *answer_to* gives, of what was sent.
     """
@@ -90,7 +100,7 @@ def serving(answer_to):
             Answer.
             """
             answer = answer_to(self.rfile.read(int(self.headers["Content-Length"])))
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Type", "application/timestamp-reply")
             self.end_headers()
             self.wfile.write(answer)

@@ -15,7 +15,7 @@ from harness.base.errors import DataError, SpecError
 from harness.base.records.hardware import MachineCosts
 from harness.base.records.trace import JobTrace, TaskAttempt
 from harness.base.records.trial import ClusterSpec
-from harness.core.run.anchors import ask, words_of
+from harness.core.run.anchors import Notary, ask, words_of
 from harness.core.store import Run, Store, ledger
 from harness.core.store.anchors import measured_seal, read_anchor
 from harness.core.store.published import ORIGINALS
@@ -200,7 +200,7 @@ def test_a_command_that_is_none(command):
     with pytest.raises(SpecError) as caught:
         words_of(command)
     assert caught.value.where == "--anchor"
-    assert caught.value.what in ask("seal", "ab" * 32, command).error
+    assert caught.value.what in ask("seal", "ab" * 32, Notary(command)).error
 
 
 @pytest.mark.parametrize("line", ["x y z", "", "ab" * 32, f"{'ab' * 32} HEAD", "\udc80"])

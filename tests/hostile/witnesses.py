@@ -12,17 +12,25 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from harness.anchoring.command import _shown, _stamps
-from harness.anchoring.stamp import is_stamp, read_stamp, verify_stamp
+from harness.anchoring.command import _anchor_facts, _shown
+from harness.anchoring.stamp import read_stamp, verify_stamp
 from harness.base.errors import DataError, EvidenceError, HarnessError, SpecError
 from harness.cli.commands.runs import shown_registered
 from harness.core.evaluate.laws import broken_laws
-from harness.core.run.anchors import ask
+from harness.core.run.anchors import Notary, ask
 from harness.core.store import Run, ledger
-from harness.core.store.anchors import measured_seal, order_words, read_anchor, unanchored_why
+from harness.core.store.anchors import (
+    end_problem,
+    measured_seal,
+    name_of_answer,
+    order_words,
+    read_anchor,
+    unanchored_why,
+)
 from harness.core.store.evidence import CHAIN
 from harness.core.store.published import ORIGINALS, level_of, require_published, unpublished_code
 from harness.core.store.seal import ANCHORS
+from harness.core.store.stamps import read_refusal, stamp_in
 from harness.observe.storage.opener import MANIFEST, Opener
 from harness.publish import verifiers
 from harness.publish.publication import PUBLICATION, read_publication
@@ -104,7 +112,12 @@ def _anchor(run: Run) -> Target:
     def read() -> object:
         unanchored_why(run)
         order_words(run)
-        shown = {"order": order_words(run), "unanchored": "", "anchors": [*_stamps(run, ())]}
+        end_problem(run)
+        shown = {
+            "order": order_words(run), "unanchored": "", "not_before": "",
+            "anchors": [_anchor_facts(run, "seal", ())], "has_evidence": True, "end": "",
+            "no_stamp": False,
+        }  # fmt: skip
         return [*_shown(shown)] if read_anchor(run, "seal") else None
 
     corpus = (path.read_bytes(), stamped)
@@ -138,8 +151,9 @@ def _of_stamps(folder: Path) -> Iterator[Target]:
     signer = (authority / "signer.pem").read_bytes()
 
     def read(data: bytes) -> object:
-        is_stamp(base64.b64encode(data))
-        is_stamp(data)
+        name_of_answer("harness anchor tsa http://tsa.example/tsr", data, _DIGEST)
+        stamp_in(base64.b64encode(data))
+        read_refusal(data)
         read_stamp(data, "x")
         return data
 
@@ -161,11 +175,11 @@ def _of_commands(folder: Path) -> Iterator[Target]:
 
     def read(data: bytes) -> object:
         printed.write_bytes(data)
-        return ask("seal", _DIGEST, f"cat {printed} /dev/null --")
+        return ask("seal", _DIGEST, Notary(f"cat {printed} /dev/null --"))
 
     def run_it(data: bytes) -> object:
         text = data.decode("utf-8", "surrogateescape").replace("\0", "")
-        return ask("seal", _DIGEST, f"/nonexistent {text}")
+        return ask("seal", _DIGEST, Notary(f"/nonexistent {text}"))
 
     yield Target("anchor-answer", (b"seen at 3:00\n", b"MIIB\n"), read, (HarnessError,))
     words = (b"--url 'http://tsa.example/tsr' \"a b\"", b"tsa http://127.0.0.1/ --x=$(id) \\'")

@@ -2,6 +2,7 @@
 Tests for `harness.core.store.ledger`: a run that was measured on this machine cannot be cut unseen.
 """
 
+import json
 import shutil
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from harness.base.errors import EvidenceError
 from harness.cli import main
 from harness.core.store import ledger
-from harness.core.store.evidence import CHAIN
+from harness.core.store.evidence import CHAIN, Chain
 from harness.core.store.run import FINISHED, Run
 from tests.evaluate.test_laws import NEWEST
 
@@ -25,7 +26,7 @@ def run(tmp_path, monkeypatch):
     assert main(["unpack", str(NEWEST), "--results-dir", str(results)]) == 0
     (manifest,) = results.glob("*/*/manifest.json")
     found = Run(manifest.parent)
-    with found.lock():
+    with found.lock(measures=True):
         pass
     return found
 
@@ -50,8 +51,6 @@ def run_lines(run):
     """
     Lines of its chain, read anew.
     """
-    from harness.core.store.evidence import Chain
-
     return Chain(Run(run.path).opener).lines().values()
 
 
@@ -59,7 +58,7 @@ def test_a_run_that_is_whole_agrees(run):
     """
     And is noted once, however often it is let go.
     """
-    with run.lock():
+    with run.lock(measures=True):
         pass
     assert len([*ledger.entries(run.id)]) == 1
     assert Run(run.path).check_evidence()
@@ -99,5 +98,99 @@ def test_a_ledger_that_cannot_be_written_stops_nothing(run):
     """
     ledger.ledger_file().unlink()
     ledger.ledger_file().mkdir()
+    with run.lock(measures=True):
+        pass
+
+
+@pytest.mark.process
+def test_a_forged_copy_is_no_witness(run, tmp_path):
+    """
+    It may be scored and opened: the ledger says the same of the genuine run as before.
+    """
+    known = ledger.ledger_file().read_bytes()
+    copy = Run(tmp_path / "elsewhere" / run.id)
+    shutil.copytree(run.path, copy.path)
+    assert main(["score", str(copy.path)]) == 0
+    assert main(["report", str(copy.path)]) == 0
+    with copy.lock():
+        pass
+
+    assert ledger.ledger_file().read_bytes() == known
+    assert Run(run.path).check_evidence()
+
+
+@pytest.mark.process
+def test_a_copy_that_was_measured_on_is_no_witness_either(run, tmp_path):
+    """
+    Each stands for its own folder; where one was moved to, it has to agree with one of them.
+    """
+    copy = Run(tmp_path / "elsewhere" / run.id)
+    shutil.copytree(run.path, copy.path)
+    cut(copy, 4)
+    with (copy.path / CHAIN).open("ab") as chain:
+        previous = next(reversed(Chain(Run(copy.path).opener).lines()))
+        line = {"schema_version": 14, "name": "manifest.json", "sha256": "ab" * 32}
+        chain.write(json.dumps({**line, "stored_s": 1.0, "previous": previous}).encode() + b"\n")
+    with copy.lock(measures=True):
+        pass
+    assert len([*ledger.entries(run.id)]) == 2
+    assert Run(run.path).check_evidence()
+
+    moved = tmp_path / "moved" / run.id
+    shutil.copytree(run.path, moved)
+    assert Run(moved).check_evidence()
+
+
+@pytest.mark.process
+def test_a_copy_that_was_cut_is_missed_elsewhere(run, tmp_path):
+    """
+    To move it does not help.
+    """
+    copy = Run(tmp_path / "elsewhere" / run.id)
+    shutil.copytree(run.path, copy.path)
+    cut(copy, 4)
+    with pytest.raises(EvidenceError, match="this machine knows more of this run"):
+        Run(copy.path).check_evidence()
+
+
+def test_what_was_sealed_elsewhere_is_not_registered(run):
+    """
+    Whoever unpacks, scores or publishes it has not sealed it here.
+    """
+    ledger.ledger_file().unlink()
     with run.lock():
         pass
+    run.note_in_ledger("ab" * 32)
+    assert ledger.registered() == []
+
+
+def test_a_run_was_sealed_when_its_seal_says(run, capsys):
+    """
+    Not when it was noted first; an older ledger has that moment alone.
+    """
+    (registered,) = ledger.registered()
+    assert registered.sealed_s == run.seal.record().sealed_s < registered.first_s
+    capsys.readouterr()
+    assert main(["runs", "--registered"]) == 0
+    assert " by " not in capsys.readouterr().out
+
+    path = ledger.ledger_file()
+    entry = json.loads(path.read_bytes())
+    del entry["sealed_s"], entry["folder"]
+    path.write_text(f"{json.dumps(entry)}\n")
+    assert main(["runs", "--registered"]) == 0
+    assert "by 20" in capsys.readouterr().out
+    (run.path / FINISHED).unlink()
+    with pytest.raises(EvidenceError, match="it had ended"):
+        Run(run.path).check_evidence()
+
+
+def test_another_seal_is_another_row(run):
+    """
+    A copy with predictions of its own takes nothing from the run that was sealed first.
+    """
+    (entry,) = ledger.entries()
+    ledger.note(entry.model_copy(update={"sealed": "cd" * 32, "folder": "/x", "finished": False}))
+    first, second = ledger.registered()
+    assert (first.sealed, first.finished) == (entry.sealed, True)
+    assert (second.sealed, second.finished) == ("cd" * 32, False)

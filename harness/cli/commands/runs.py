@@ -78,7 +78,10 @@ def shown_registered(entries: Sequence[Registered]) -> Iterator[Part]:
     """Each run that was sealed here, when, and whether it ended and was published."""
     rows = []
     for entry in entries:
-        moment = datetime.fromtimestamp(entry.first_s, UTC).strftime("%Y-%m-%d %H:%M")
+        known_s = entry.first_s if entry.sealed_s is None else entry.sealed_s
+        moment = datetime.fromtimestamp(known_s, UTC).strftime("%Y-%m-%d %H:%M")
+        if entry.sealed_s is None:
+            moment = f"by {moment}"
         fate = "published" if entry.published else "finished" if entry.finished else "not finished"
         rows.append((entry.experiment, entry.run, moment, entry.sealed[:16], fate))
     yield Rows(("experiment", "run", "sealed", "seal", "what became of it"), rows)

@@ -71,13 +71,23 @@ def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="COMMAND",
         help="Tell this command, such as 'harness anchor tsa URL', of the seal and of the end.",
     )
+    anchor_name = click.option(
+        "--anchor-name",
+        envvar="HARNESS_ANCHOR_NAME",
+        callback=_shown_name,
+        default="",
+        metavar="NAME",
+        help="Who that is, for readers: 'blind, anchored by NAME'. Else as its stamp or host says.",
+    )
     not_before = click.option(
         "--not-before",
+        callback=_shown_nonce,
         default="",
         metavar="TEXT",
         help="What nobody knew before some moment, such as a line of today's news: for the seal.",
     )
-    options = (on_error, retries, on_disturbed, wait_quiet, anchor, not_before, new, reuse, anyway)
+    told = (anchor, anchor_name, not_before)
+    options = (on_error, retries, on_disturbed, wait_quiet, *told, new, reuse, anyway)
     for option in reversed(options):
         function = option(function)
     return function
@@ -97,6 +107,24 @@ def _whole_command(_context: click.Context, _option: click.Parameter, text: str)
         from harness.core.run.anchors import words_of
 
         words_of(text)
+    return text
+
+
+def _shown_name(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    """Give the name in *text*; `SpecError` where readers could not see who that is."""
+    if text:
+        from harness.core.run.anchors import require_name
+
+        require_name(text)
+    return text
+
+
+def _shown_nonce(_context: click.Context, _option: click.Parameter, text: str) -> str:
+    """Give the *text* for the seal; `SpecError` where it is no line."""
+    if text:
+        from harness.core.run.anchors import require_nonce
+
+        require_nonce(text)
     return text
 
 

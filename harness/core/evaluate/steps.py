@@ -199,6 +199,7 @@ def predict_run(trials: StoredTrials, plan_of: PlanOfDraw | None = None) -> list
         run.write_predictions(model_name, by_model)
         predictions += by_model
     run.seal.add(trials.experiment.question, run.read_manifest().not_before)
+    run.note_in_ledger()
     return predictions
 
 

@@ -33,7 +33,7 @@ from harness.core.experiment.model import Experiment, Predict
 from harness.core.experiment.planned import planned_trials
 from harness.core.reports.sections.method import flatten
 from harness.core.run import Console
-from harness.core.run.anchors import anchor, anchor_seal
+from harness.core.run.anchors import Notary, anchor, anchor_seal, unclear_name
 from harness.core.run.asking import is_lent_alike, lent_profiles, require_controls
 from harness.core.run.decides import (
     asked_cells,
@@ -313,6 +313,7 @@ class Session:
         more: MoreTrials | None = None,
         more_here: MoreTrials | None = None,
         anchor_command: str = "",
+        anchor_name: str = "",
         not_before: str = "",
     ) -> tuple[Run, int]:
         """
@@ -321,16 +322,19 @@ class Session:
         *reuse*: trials that other runs have measured on this machine are taken over.  *trials* are
         those of the grid, unless they are given.  *more* gives trials to be added at the end until
         there is none: of itself those that a verdict takes; *more_here* on the cluster that has
-        just run the last one.  The *anchor_command* is told of the seal and of the end; what nobody
-        knew *not_before* some moment goes into the seal.
+        just run the last one.  The *anchor_command* is told of the seal and of the end, and readers
+        see it by the *anchor_name*; what nobody knew *not_before* some moment goes into the seal.
         """
+        notary = Notary(anchor_command, anchor_name)
         self._require_decisive(self.decision())
         self.preflight.require()
         self.preflight.look()
         self.preflight.warn()
+        if name := unclear_name(notary):
+            self.console.say(f"warning: readers will see 'anchored by {name}'; give --anchor-name")
         probe_jar()
         run = self.open_run(new=new)
-        with run.lock():
+        with run.lock(measures=True):
             experiment = self._settle(run)
             if remove(cluster_name(run), experiment.cluster.provider):
                 self.console.say("cluster: took down what a killed run had left")
@@ -343,7 +347,11 @@ class Session:
             run.write_plan(trials)
             record_command(run, experiment, self.versions, self.overrides)
             run.keep_file(self.file.concealed())  # these overrides go with this file
-            if not_before and not run.seal.exists():
+            if not_before and run.seal.exists():
+                self.console.say(
+                    "warning: --not-before comes too late: the run has its seal already"
+                )
+            elif not_before:
                 run.update_manifest(not_before=not_before)
             planned = run.read_plan()
             execution = Execution(
@@ -359,7 +367,7 @@ class Session:
                 wait_quiet_s=wait_quiet_s,
                 remaining=self._announce(run, experiment, planned),
                 needs_rates=are_rates_required(experiment.predict.models),
-                seal=cache(lambda: self._anchored_seal(run, anchor_command)),
+                seal=cache(lambda: self._anchored_seal(run, notary)),
                 more_here=more_here and partial(more_here, run),
             )
             execution.execute(planned, set(run.trials()))
@@ -368,7 +376,7 @@ class Session:
                 self.console.say(added_text(added))
                 planned = (*planned, *added)
                 execution.execute(planned, set(run.trials()))
-            run.finish(partial(self._anchor_end, run, anchor_command))
+            run.finish(partial(self._anchor_end, run, notary))
         records = run.trials()
         ended = {trial.id for trial in planned} & records.keys()
         return run, sum(records[trial_id].state != "done" for trial_id in ended)
@@ -438,18 +446,18 @@ class Session:
             self.console.say(f"{sealed} {verb} sealed: {run.seal.path}")
         return run.seal.sha256()
 
-    def _anchored_seal(self, run: Run, anchor_command: str) -> str:
+    def _anchored_seal(self, run: Run, notary: Notary) -> str:
         """SHA-256 of the seal of *run*, of which somebody was told; empty: it is not blind."""
         if not run.experiment().predict.is_blind:
             return ""
         sha256 = self.seal(run)
-        anchor_seal(run, anchor_command, self.console.say)
+        anchor_seal(run, notary, self.console.say)
         return sha256
 
-    def _anchor_end(self, run: Run, anchor_command: str, last_line: str) -> None:
-        """Tell the *anchor_command* of the end of *run*, where there is a seal and a command."""
-        if anchor_command and run.seal.exists():
-            anchor(run, "end", last_line, anchor_command, self.console.say)
+    def _anchor_end(self, run: Run, notary: Notary, last_line: str) -> None:
+        """Tell the *notary* of the end of *run*, where there are a seal and a command."""
+        if notary.command and run.seal.exists():
+            anchor(run, "end", last_line, notary, self.console.say)
 
     def evaluation(self, run: Run | None = None, *, asks: bool = False) -> Evaluation:
         """

@@ -6,13 +6,18 @@ and the mark of the end has a shorter run, which is as whole as the longer one w
 elsewhere, in the state folder of the user, so this machine notices.  It proves nothing to others,
 and nothing to those who may write there.
 
-A line is added where a run was locked and its chain has grown.  A ledger that cannot be written
-stops no measurement.
+A line is added where a run is sealed, and where a measurement of it ends, however it does.  Nobody
+else adds one: whoever scores, reports or unpacks a copy of a run, genuine or forged, changes
+nothing here.  A line holds for the folder in which the run lay.  In another folder a run has to
+agree with what is known of one folder at least: a copy that was measured to another end is no
+witness against the run that it was copied from.  A ledger that cannot be written stops no
+measurement.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,8 +39,9 @@ class Entry(Record):
     """
     A *run* of an *experiment* whose chain had so many *lines*, the last with the hash *line*.
 
-    *sealed* is the hash of its seal, if it had one; *published* that of the `SHA256SUMS` of the
-    bundle that was made of it at that moment.
+    It lay in *folder*, which older lines do not say.  *sealed* is the hash of its seal, if it had
+    one, which is of the moment *sealed_s*; *published* that of the `SHA256SUMS` of the bundle that
+    was made of it at that moment.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -47,23 +53,38 @@ class Entry(Record):
     noted_s: Moment
     sealed: str = ""
     published: str = ""
+    sealed_s: Moment | None = None
+    folder: str = ""
 
 
 class Registered(NamedTuple):
-    """A run that was sealed on this machine: when that was first seen, and what became of it."""
+    """
+    A run that was sealed on this machine, when, and what became of it.
+
+    Older ledgers do not say when it was sealed (`None`), and that was before they *first* saw it.
+    """
 
     run: str
     experiment: str
     sealed: str
+    sealed_s: float | None
     first_s: float
     finished: bool
     published: str
 
 
 def note(entry: Entry) -> None:
-    """Add how far a run has come, unless the ledger says so already."""
+    """
+    Add how far a run has come, unless the ledger says so already.
+
+    That it was published is of interest only where it is known: else it was sealed elsewhere.
+    """
     with suppress(HarnessError, OSError):
-        last = next(reversed([*entries(entry.run)]), None)
+        known_entries = [*entries(entry.run)]
+        if entry.published and not known_entries:
+            return
+        of_folder = (earlier for earlier in known_entries if earlier.folder == entry.folder)
+        last = next(reversed([*of_folder]), None)
         if last is not None and not entry.published:
             last_state = (last.line, last.finished, last.sealed)
             if last_state == (entry.line, entry.finished, entry.sealed):
@@ -75,17 +96,19 @@ def note(entry: Entry) -> None:
 
 def registered() -> list[Registered]:
     """Every run that was sealed on this machine, by the moment when that was noted."""
-    found = dict[str, Registered]()
+    found = dict[tuple[str, str], Registered]()
     for entry in entries():
-        if not entry.sealed and entry.run not in found:
+        if not entry.sealed:
             continue
-        earlier = found.get(entry.run)
-        found[entry.run] = Registered(
+        key = (entry.run, entry.sealed)  # a copy with another seal is another run
+        earlier = found.get(key)
+        found[key] = Registered(
             run=entry.run,
             experiment=entry.experiment,
             sealed=entry.sealed,
+            sealed_s=entry.sealed_s if earlier is None else earlier.sealed_s,
             first_s=entry.noted_s if earlier is None else earlier.first_s,
-            finished=entry.finished,
+            finished=entry.finished or (earlier is not None and earlier.finished),
             published=entry.published or ("" if earlier is None else earlier.published),
         )
     return [*found.values()]
@@ -106,11 +129,28 @@ def entries(run_id: str = "") -> Iterator[Entry]:
                 yield entry
 
 
-def contradictions(run_id: str, chain: Mapping[str, Line], *, finished: bool) -> list[str]:
-    """What this machine knows of a run that the run itself does not show any more."""
+def contradictions(
+    run_id: str, chain: Mapping[str, Line], *, finished: bool, folder: str = ""
+) -> list[str]:
+    """What this machine knows of the run in *folder* that the run itself does not show any more."""
+    by_folder = defaultdict[str, list[Entry]](list)
+    for entry in entries(run_id):
+        by_folder[entry.folder].append(entry)
+    placed = {name: known for name, known in by_folder.items() if name}
+    if folder in placed:
+        placed = {folder: placed[folder]}
+    against = [_contradictions(known, chain, finished=finished) for known in placed.values()]
+    unplaced = _contradictions(by_folder[""], chain, finished=finished)
+    return [*unplaced, *min(against, key=len, default=[])]
+
+
+def _contradictions(
+    known: Sequence[Entry], chain: Mapping[str, Line], *, finished: bool
+) -> list[str]:
+    """What of the entries *known* a run does not show any more."""
     against = []
     had_finished = ""
-    for entry in entries(run_id):
+    for entry in known:
         moment = datetime.fromtimestamp(entry.noted_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         if entry.line not in chain:
             against.append(
@@ -127,7 +167,8 @@ def require_agreement(
     run_id: str, chain: Mapping[str, Line], path: Path, *, finished: bool
 ) -> None:
     """`EvidenceError`: this machine knows more of the run at *path* than its files show."""
-    if against := contradictions(run_id, chain, finished=finished):
+    folder = str(path.resolve())
+    if against := contradictions(run_id, chain, finished=finished, folder=folder):
         what = "\n  ".join(["this machine knows more of this run than its files show:", *against])
         fix = "restore it from a copy; if it is meant to be so, take its lines out of"
         fix += f" {ledger_file()}"

@@ -207,8 +207,12 @@ class Run:
         return next(reversed(Chain(self.opener).lines()), "")
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Be the only harness that writes here; remove what is half-done, before and after."""
+    def lock(self, *, measures: bool = False) -> Iterator[None]:
+        """
+        Be the only harness that writes here; remove what is half-done, before and after.
+
+        Whoever *measures* leaves in the ledger of this machine how far the run has come.
+        """
         self.require_own()
         with exclusive_lock(self.path / "lock", f"run {self.id}"):
             self.opener.require_plain()
@@ -216,27 +220,32 @@ class Run:
                 try:
                     yield
                 finally:
-                    self.note_in_ledger()
+                    if measures:
+                        self.note_in_ledger()
 
     def note_in_ledger(self, published: str = "") -> None:
         """
         Let this machine remember how far the run has come; nothing depends on it.
 
-        *published*: it has become a part of the bundle whose `SHA256SUMS` has this hash.
+        Only for who measures or seals the run here, and where it was *published*, as a part of the
+        bundle whose `SHA256SUMS` has this hash: a copy that somebody else made is not noted.
         """
         if self.measured is not self or self.is_published:
             return
         with suppress(HarnessError):  # what is wrong with the run is said by who reads it
             lines = Chain(self.opener).lines()
             if lines:
+                seal = self.seal.record() if self.seal.exists() else None
                 entry = ledger.Entry(
                     run=self.id,
+                    folder=str(self.path.resolve()),
                     experiment=str(self.read_manifest().experiment.get("name", "")),
                     lines=len(lines),
                     line=next(reversed(lines)),
                     finished=self.finished,
                     noted_s=round(time.time(), 3),
-                    sealed=self.seal.sha256() if self.seal.exists() else "",
+                    sealed="" if seal is None else self.seal.sha256(),
+                    sealed_s=None if seal is None else seal.sealed_s,
                     published=published,
                 )
                 ledger.note(entry)

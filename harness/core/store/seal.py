@@ -65,13 +65,14 @@ class RunSeal:
 
     def read(self) -> dict[str, str]:
         """Hashes that the seal holds, by name of file."""
-        return self._record().sha256
+        return self.record().sha256
 
     def question(self) -> Question | None:
         """What was asked when the predictions were sealed; `None` in older seals."""
-        return self._record().question
+        return self.record().question
 
-    def _record(self) -> Seal:
+    def record(self) -> Seal:
+        """All that the seal holds."""
         return self._opener.read_record(Seal, self.path, PREDICT)
 
     def names(self) -> list[str]:
