@@ -25,9 +25,9 @@ from harness.core.experiment.question import with_question
 from harness.core.store import Run, os_error_as_machine_error
 from harness.core.store.evidence import CHAIN, SCORES, Chain, hash_folder
 from harness.core.store.packed import home_of, opened
-from harness.core.store.published import ORIGINALS
+from harness.core.store.published import CODE, ORIGINALS
 from harness.core.store.run import FINISHED
-from harness.core.store.sums import REPLICATIONS, check_sums, write_sums
+from harness.core.store.sums import REPLICATIONS, write_sums
 from harness.observe.storage.files import folders, json_bytes, remove_tree
 from harness.observe.storage.opener import PACKED, Opener
 from harness.publish import crate
@@ -42,6 +42,7 @@ from harness.publish.bundle import (
 from harness.publish.data import FIX, question_of_row, read_table, write_tables
 from harness.publish.publication import PUBLICATION, Publication, read_publication
 from harness.publish.rules import RULES_FILE
+from harness.publish.verifiers import whole_verifier
 
 _COPIED = ("system.json", "disclosure.md")
 _TABLES_KEPT = ("trials", "measurements", "predictions")
@@ -57,6 +58,7 @@ def publish_again(
     authors: Sequence[crate.Author] = (),
     licence: str = "",
     is_packed: bool = False,
+    with_source: bool = True,
 ) -> Published:
     """
     Make the bundle *folder* of the runs of *bundle*, scored anew.
@@ -66,7 +68,7 @@ def publish_again(
     """
     refuse_existing(folder)
     source = opened(bundle)
-    check_sums(source)
+    whole_verifier(source)
     opener = Opener(source)
     opener.require_plain()
     before = read_publication(opener)
@@ -76,6 +78,9 @@ def publish_again(
         scratch.mkdir(parents=True)
         try:
             shutil.copytree(source / "runs", scratch / "runs")
+            if not with_source:
+                for code_folder in scratch.glob(f"runs/*/{CODE}"):
+                    remove_tree(code_folder)
             if (source / REPLICATIONS).is_dir():  # what was measured again says of which bundle
                 shutil.copytree(source / REPLICATIONS, scratch / REPLICATIONS)
             asked = asked_before(opener)
@@ -114,6 +119,7 @@ def _publication(
         licence=licence or before.licence,
         authors=tuple(map(dict, authors)) or before.authors,
         dated_s=before.dated_s,
+        sealed=before.sealed,
         unpublished=before.unpublished,
         questions={**before.questions, **questions},
     )

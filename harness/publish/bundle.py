@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from harness.core.experiment.question import read_question, with_question
 from harness.core.reports import REPORTS
 from harness.core.reports.sections import make_document
 from harness.core.store import Run, ledger, os_error_as_machine_error
-from harness.core.store.published import unpublished_code
+from harness.core.store.published import source_name, unpublished_code
 from harness.core.store.sums import SUMS, bundle_hashes, write_sums
 from harness.observe.storage.files import (
     folders,
@@ -53,14 +54,14 @@ LEVELS = {
 _README = """\
 # {title}
 
-{claim}
+{claim}{sources}
 
 Division: **{division}**, by the rules of version {version} (`rules.json`).{failed}{labels}
 
 ## Check it
 
 ```sh
-harness verify .                   # every number of the claim again, in seconds
+harness verify .                   # every number of the claim again
 harness publish --check .          # the rules, one by one
 harness reproduce .                # {made}
 harness reproduce . --measure      # on a cluster of yours: which conclusions carry over
@@ -93,11 +94,28 @@ _REPORTS = {"html": "html", "markdown": "md"}
 
 
 class Published(NamedTuple):
-    """A bundle that was made: its *claim*, how it meets the rules, and why it has no PDF."""
+    """
+    A bundle that was made: its *claim*, how it meets the rules, and why it has no PDF.
+
+    *sources* are those of models and workloads of the owner's own.
+    """
 
     claim: Claim
     check: Check
     without_pdf: str
+    sources: tuple[OwnSource, ...]
+
+
+class OwnSource(NamedTuple):
+    """
+    What the owner calls *name*, from his *file*; *path* is where the bundle has its source.
+
+    Empty: it does not have it.
+    """
+
+    name: str
+    file: str
+    path: str
 
 
 def publish(
@@ -110,10 +128,12 @@ def publish(
     licence: str = "",
     keep: Collection[str] = (),
     is_packed: bool = False,
+    with_source: bool = True,
 ) -> Published:
     """
     Make the bundle *folder* of *runs* with the evidence of *level*; packed, if *is_packed*.
 
+    *with_source*: with the source of models and workloads of the owner's, byte for byte.
     Without a *division* it is that whose rules are met.  `DataError`: a run lacks something, or a
     name that is not for the public would be in the bundle; nothing is there then.
     """
@@ -129,7 +149,8 @@ def publish(
         licence=licence,
         authors=tuple(map(dict, authors or crate.NOBODY)),
         dated_s=float(epoch) if epoch else None,
-        unpublished=unpublished_runs(runs),
+        sealed=others_sealed(runs, is_unpublished=False),
+        unpublished=others_sealed(runs, is_unpublished=True),
     )
     pseudonyms = Pseudonyms.of(runs, keep, level)
     scratch = folder.absolute().with_name(f".{folder.name}.{os.getpid()}")
@@ -137,7 +158,8 @@ def publish(
         scratch.mkdir(parents=True)
         try:
             for run in runs:
-                copy_run(run, scratch / "runs" / run.id, level, pseudonyms)
+                target = scratch / "runs" / run.id
+                copy_run(run, target, level, pseudonyms, with_source=with_source)
             evaluations = published_evaluations(scratch, {})
             published = write_pages(evaluations, scratch, publication, pseudonyms)
             sums_sha256 = Opener(scratch).sha256(scratch / SUMS)
@@ -149,12 +171,17 @@ def publish(
     return published
 
 
-def unpublished_runs(runs: Sequence[Run]) -> dict[str, int]:
-    """How many other runs of each experiment were sealed on this machine, and never published."""
+def others_sealed(runs: Sequence[Run], *, is_unpublished: bool) -> dict[str, int]:
+    """How many other runs of each experiment this machine's ledger knows; *is_unpublished* only."""
     names = {run.experiment().name for run in runs}
     ids = {run.id for run in runs}
-    left = [entry for entry in ledger.registered() if not entry.published and entry.run not in ids]
-    counts = Counter(entry.experiment for entry in left if entry.experiment in names)
+    counts = Counter(
+        entry.experiment
+        for entry in ledger.registered()
+        if entry.experiment in names
+        and entry.run not in ids
+        and not (is_unpublished and entry.published)
+    )
     return dict(sorted(counts.items()))
 
 
@@ -210,12 +237,8 @@ def write_pages(
     publication = publication.model_copy(update={"division": claimed})
     _write(scratch / PUBLICATION, json_bytes(publication.model_dump(mode="json")).decode())
     _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
-    sources = [
-        name
-        for evaluation in evaluations
-        for name in unpublished_code(evaluation.run.opener, evaluation.experiment.own_code)
-    ]
-    page = readme(claim, rules_check, publication, dict.fromkeys(sources))
+    sources = tuple(dict.fromkeys(chain.from_iterable(map(own_sources, evaluations))))
+    page = readme(claim, rules_check, publication, sources)
     _write(scratch / "README.md", page)
     if pseudonyms is not None:
         _refuse_private(pseudonyms, scratch, name_of(scratch))
@@ -225,7 +248,16 @@ def write_pages(
     _write(scratch / "ro-crate-metadata.json", metadata)
     write_sums(scratch)
     checked = rules_check.model_copy(update={"claimed": claimed})
-    return Published(claim, checked, without_pdf)
+    return Published(claim, checked, without_pdf, sources)
+
+
+def own_sources(evaluation: Evaluation) -> Iterator[OwnSource]:
+    """Models and workloads of the owner's that a published run names, and where their source is."""
+    run = evaluation.run
+    missing = unpublished_code(run.opener, evaluation.experiment.own_code)
+    for name, code in evaluation.experiment.own_code.items():
+        path = "" if name in missing else f"runs/{run.id}/{source_name(code)}"
+        yield OwnSource(name, code.file, path)
 
 
 def name_of(scratch: Path) -> str:
@@ -331,28 +363,18 @@ def without_tasks(document: Document) -> Document:
 
 
 def readme(
-    claim: Claim, rules_check: Check, publication: Publication, sources: Collection[str] = ()
+    claim: Claim, rules_check: Check, publication: Publication, sources: Collection[OwnSource] = ()
 ) -> str:
-    """Say what is claimed, how to check it, and what is missing, as *sources* of these names."""
+    """Say what is claimed, how to check it, and what is missing; *sources* are its owner's own."""
     failed = ", ".join(rules_check.unmet)
     level = publication.level
     licence = publication.licence
-    division = publication.division
-    unpublished = [
-        f"\n- {count(number, 'other run')} of {name} had been sealed on that machine, and"
-        f" {by_number(number, 'was', 'were')} not published."
-        for name, number in publication.unpublished.items()
-    ]
-    unpublished += [
-        f"\n- The source of {name}, its owner's own, is not here: nobody else can make its numbers"
-        " again."
-        for name in sources
-    ]
     return _README.format(
-        unpublished="".join(unpublished),
+        unpublished="".join(map("\n- {}".format, others_sentences(publication))),
         title=claim.title,
         claim=CLAIM.format("\n".join(claim.lines)),
-        division=division,
+        sources="".join(f"\n\n{source_sentence(source)}" for source in sources),
+        division=publication.division,
         version=VERSION,
         failed=f" Not met of the closed division: {failed}." if failed else "",
         labels=f"\n\nLabels: {', '.join(rules_check.labels)}." if rules_check.labels else "",
@@ -361,6 +383,24 @@ def readme(
         level=level,
         licence=licence or "none is stated, so all rights are reserved",
     )
+
+
+def source_sentence(source: OwnSource) -> str:
+    """Where the source of a model or workload of the owner's is, or what its absence means."""
+    if source.path:
+        place = f"its source is `{source.path}`, which was {source.file}"
+        return f"{source.name} is its owner's own: {place}."
+    what = "its source is not here: nobody else can make its numbers again"
+    return f"{source.name} is its owner's own, and {what}."
+
+
+def others_sentences(publication: Publication) -> Iterator[str]:
+    """How many other runs of each experiment were known there, and how many are in no bundle."""
+    for name, number in publication.sealed.items():
+        left = publication.unpublished.get(name, 0)
+        text = f"Of {name} the ledger of the machine that published it knew"
+        text += f" {count(number, 'other sealed run')} at that moment, of which {left}"
+        yield f"{text} {by_number(left, 'is', 'are')} in no bundle."
 
 
 def _write(path: Path, text: str) -> None:

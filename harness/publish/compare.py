@@ -31,7 +31,7 @@ from harness.core.store import Run
 from harness.core.store.compare import Difference
 from harness.core.store.packed import home_of, opened
 from harness.core.store.run import measured_part
-from harness.core.store.sums import REPLICATIONS, SUMS, check_sums
+from harness.core.store.sums import REPLICATIONS, SUMS
 from harness.observe.storage.files import folders, json_bytes, write_file
 from harness.observe.storage.opener import Opener
 from harness.pseudonyms.names import Pseudonyms
@@ -45,11 +45,11 @@ from harness.publish.data import (
     read_table,
     write_tables,
 )
-from harness.publish.publication import read_publication
-from harness.publish.remade import Compared, remade_pages
+from harness.publish.publication import read_publication, sources_sha256
+from harness.publish.remade import NOT_COMPARED, PAGES, PICTURES, Compared, remade_pages
 from harness.publish.rules import check
 from harness.publish.system import system_document
-from harness.publish.verifiers import verifier_of
+from harness.publish.verifiers import whole_verifier
 
 # What needs the logs of jobs: at a leaner level of evidence it is taken as it stands.
 _OF_LOGS = re.compile(r"data/(trials\.csv: .*: seal|runs\.csv: .*: (blind|sealed))")
@@ -133,10 +133,9 @@ def bundled_runs(bundle: Path) -> list[Run]:
     """
     Runs of the folder *bundle*, which is checked.
 
-    `EvidenceError` names what was changed, or a verifier in it that is none of ours.
+    `EvidenceError` names what was changed, or a verifier in it that is not ours of then.
     """
-    check_sums(bundle)
-    verifier_of(bundle)
+    whole_verifier(bundle)
     runs = [Run(folder) for folder in folders(bundle / "runs")]
     if not runs:
         raise DataError("the bundle has no run", where=str(bundle / "runs"), fix=FIX)
@@ -147,7 +146,8 @@ def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compare
     """
     Each stage of each run after *given*, then all pages of the bundle, with what differs.
 
-    Of a bundle that another release made these are its tables and its claim.
+    Of a bundle that another release made these are its tables and its claim; what is not compared
+    then is a stage, too.
     """
     bundle = opened(bundle)
     runs = bundled_runs(bundle)
@@ -156,11 +156,14 @@ def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compare
         for stage, differences in reproduce(run, folder / run.id, given, is_lean=True):
             yield f"{stage} of {run.id}", differences
     publication = read_publication(opener)
-    if publication is not None:
-        pages = [*remade_pages(opener, folder, publication)]
-        yield from pages
-        if None not in dict(pages).values():
-            return
+    if publication is None:
+        yield f"{PAGES}, which an earlier version made: {NOT_COMPARED}", None
+    elif publication.release.sources == sources_sha256():
+        yield from remade_pages(opener, folder, publication)
+        return
+    else:
+        sources = excerpt(publication.release.sources[:16])
+        yield f"{PAGES}, which another release made (sources {sources}): {NOT_COMPARED}", None
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
     for name in TABLES:
@@ -495,21 +498,37 @@ def _status(bundle: Path) -> str:
     if count := len(replicated(bundle)):
         return f"measured again {count} times" if count > 1 else "measured again once"
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        stages = reproduce_bundle(bundle, Path(folder), "predictions")
-        differences = chain.from_iterable(differences or () for _, differences in stages)
-        is_equal = all(difference.is_equal for difference in differences)
-    return "recomputed" if is_equal else "unverified"
+        return status_of([*reproduce_bundle(bundle, Path(folder), "predictions")])
+
+
+def status_of(stages: Sequence[Compared]) -> str:
+    """What is known of a bundle by the *stages* that were made again."""
+    compared = [differences for _, differences in stages if differences is not None]
+    if not all(difference.is_equal for difference in chain.from_iterable(compared)):
+        return "unverified"
+    left = ", ".join(what_is_left(stages))
+    return f"numbers recomputed, {left} not compared" if left else "recomputed"
+
+
+def what_is_left(stages: Sequence[Compared]) -> Iterator[str]:
+    """Kinds of files that were not compared, of the *stages* that a bundle was made again in."""
+    left = [stage for stage, differences in stages if differences is None]
+    yield from (kind for kind in (PAGES, PICTURES) if any(stage.startswith(kind) for stage in left))
 
 
 def replicated(bundle: Path) -> set[str]:
-    """Runs that measured *bundle* again, by the records in it, and those beside its archive."""
+    """
+    Runs that measured *bundle* again, by the records in it, and those beside its archive.
+
+    A record counts if it can be read and is about this very bundle: anybody can make a folder.
+    """
     folder = opened(bundle)
-    runs = {path.name for path in folders(folder / REPLICATIONS)}
-    home = home_of(bundle)
-    if home != folder:
-        opener = Opener(home)
-        sums = Opener(folder).sha256(folder / SUMS)
-        for path in folders(home / REPLICATIONS):
-            record = opener.read_record(Replication, path / "replication.json", FIX)
-            runs |= {path.name} if record.bundle == sums else set()
+    sums = Opener(folder).sha256(folder / SUMS)
+    runs = set[str]()
+    for place in {folder, home_of(bundle)}:
+        opener = Opener(place)
+        for path in folders(place / REPLICATIONS):
+            with suppress(DataError):
+                record = opener.read_record(Replication, path / "replication.json", FIX)
+                runs |= {path.name} if record.bundle == sums else set()
     return runs

@@ -16,7 +16,15 @@ from harness.base.version import __version__
 from harness.observe.storage.files import folders
 from harness.publish.data import Claim
 
-_SPDX = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,60}")
+# Identifiers of SPDX that have no version.
+_LICENCES = {"0BSD", "CC-PDDC", "ISC", "MIT", "MIT-0", "Unlicense", "Zlib"}
+# Families of others, each with its version; and terms of one's own.
+_SPDX = re.compile(
+    r"(AFL|Apache|Artistic|BSL|CC0|CC-BY(-NC)?(-ND|-SA)?|CDLA-(Permissive|Sharing)|ECL|EPL|EUPL"
+    r"|LPPL|MPL|MS-PL|ODC-By|ODbL|OFL|OSL|PDDL|Python|QPL|ZPL)-[0-9]+(\.[0-9]+)*"
+    r"|BSD-[0-4]-Clause(-[A-Z][A-Za-z]+)?|(A|L)?GPL-[1-3]\.[0-9]-(only|or-later)"
+    r"|GFDL-1\.[1-3]-(only|or-later)|LicenseRef-[A-Za-z0-9.-]{1,50}"
+)
 _PERSON = {"family-names", "given-names", "name", "orcid", "affiliation", "email"}
 NOBODY = ({"name": "The authors of this bundle"},)  # a citation has an author at least
 Author = Mapping[str, str]
@@ -47,9 +55,10 @@ def _is_author(person: object) -> bool:
 
 
 def check_licence(licence: str) -> None:
-    """`SpecError` where *licence* cannot be an identifier of SPDX's list."""
-    if licence and not _SPDX.fullmatch(licence):
-        fix = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0"
+    """`SpecError` where *licence* is no identifier of SPDX's list, or of one of one's own."""
+    if licence and licence not in _LICENCES and not _SPDX.fullmatch(licence):
+        fix = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0, CC0-1.0, ODbL-1.0 or"
+        fix += " Apache-2.0; for terms of your own, LicenseRef-NAME"
         raise SpecError(f"{licence!a} is not a licence's identifier", where="--licence", fix=fix)
 
 

@@ -41,10 +41,13 @@ _PARTS = ("trials", *DISCARDED)
 _OPAQUE = "logs that are packed or damaged, into which nobody can look"
 
 
-def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None:
+def copy_run(
+    run: Run, target: Path, level: str, pseudonyms: Pseudonyms, *, with_source: bool = True
+) -> None:
     """
     Make the run *target* of what is published of *run* at *level*; `DataError`: a file is damaged.
 
+    *with_source*: with the source of models and workloads of the owner's.
     `Run.check_evidence`, `seal.check` and `reproduce` hold for it as for any other run.
     """
     copy = Run(target)
@@ -75,7 +78,8 @@ def copy_run(run: Run, target: Path, level: str, pseudonyms: Pseudonyms) -> None
             after = copy.opener.sha256(path)
             if before != after:
                 hashes[before] = after
-    copy_sources(run, target, pseudonyms)
+    if with_source:
+        copy_sources(run, target, pseudonyms)
     write_originals(run, target, level=level, pseudonyms=pseudonyms, names=names, left_out=left_out)
     if is_scored_anew(run):
         score_anew(copy)

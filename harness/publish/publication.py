@@ -2,7 +2,8 @@
 What a bundle is made with, beside its runs: `publication.json`.
 
 A bundle is a function of its runs, of this, and of the release: who has all three makes the same
-bytes again.  Older bundles have no such file, and leave out what their pages were made from.
+bytes again.  Bundles of runs with an older schema have no such file, and leave out what their pages
+were made from; of a later one that lacks it, somebody took it away.
 """
 
 from __future__ import annotations
@@ -17,12 +18,22 @@ from typing import Self
 
 from pydantic import Field
 
+from harness.base.errors import EvidenceError
 from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
+from harness.base.text import excerpt
 from harness.base.version import __version__
-from harness.observe.storage.opener import Opener
+from harness.core.store import Run
+from harness.core.store.evidence import CHAIN, EVIDENCE, Chain
+from harness.core.store.published import CODE, ORIGINALS, WITH_EVIDENCE, level_of
+from harness.core.store.run import FINISHED
+from harness.core.store.seal import SEAL
+from harness.observe.storage.files import folders
+from harness.observe.storage.opener import MANIFEST, Opener
+from harness.pseudonyms.contents import published
 from harness.publish.data import FIX
 
 PUBLICATION = "publication.json"
+SINCE_SCHEMA = 14  # of runs, from which on each bundle of them says how it was published
 # What draws, typesets and computes: other versions may give other last digits, and other pictures.
 _PACKAGES = ("jinja2", "matplotlib", "numpy", "pandas", "pyarrow", "scipy", "typst")
 _HARNESS = Path(__file__).parents[1]
@@ -52,9 +63,10 @@ class Publication(Record):
     How the runs of a bundle were published.
 
     *level* is that of the evidence, *division* the one that is claimed, *dated_s* the moment that
-    all dates state in place of the last trial's.  *unpublished* counts other runs of each
-    experiment that were sealed on that machine, by its ledger, and not published.  *questions* are
-    texts by the experiment of whose runs they were asked afterwards.
+    all dates state in place of the last trial's.  *sealed* counts other runs of each experiment
+    that were sealed on that machine, by its ledger at that moment, and *unpublished* those of them
+    of which no bundle had been made.  *questions* are texts by the experiment of whose runs they
+    were asked afterwards.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -63,15 +75,75 @@ class Publication(Record):
     licence: str = ""
     authors: tuple[dict[str, str], ...] = ()
     dated_s: Moment | None = None
+    sealed: dict[str, int] = Field(default_factory=dict)
     unpublished: dict[str, int] = Field(default_factory=dict)
     questions: dict[str, str] = Field(default_factory=dict)
     release: Release = Field(default_factory=Release.present)
 
 
 def read_publication(bundle: Opener) -> Publication | None:
-    """How *bundle* was published; `None`: by an earlier version, which did not say."""
+    """
+    How *bundle* was published; `None`: by an earlier version, which did not say.
+
+    `EvidenceError`: it is of a later one, and does not say so.
+    """
     path = bundle.root / PUBLICATION
-    return bundle.read_record(Publication, path, FIX) if bundle.exists(path) else None
+    if not bundle.exists(path):
+        schema = schema_of(bundle)
+        if schema < SINCE_SCHEMA:
+            return None
+        what = f"{PUBLICATION} is missing: runs of schema {schema} are not published without it"
+        fix = "believe no page of it: get the bundle again from where it was published"
+        raise EvidenceError(what, where=str(path), fix=fix)
+    return bundle.read_record(Publication, path, FIX)
+
+
+def schema_of(bundle: Opener) -> int:
+    """
+    Give the newest schema that a run of *bundle* shows: in its records, or by its first line.
+
+    Who writes another number into one of them would have to do so in all.
+    """
+    schemas = [1]
+    for run_path in folders(bundle.root / "runs"):
+        opener = Opener(run_path)
+        for name in (MANIFEST, ORIGINALS, SEAL):
+            path = run_path / name
+            if opener.exists(path):
+                document = opener.parse_json(opener.read(path, FIX), path, FIX)
+                schemas.append(int(document["schema_version"]))
+        first = next(iter(Chain(opener).lines().values()), None)
+        if first is not None:
+            schemas.append(SINCE_SCHEMA if first.name == MANIFEST else first.schema_version)
+    return max(schemas)
+
+
+def _is_source(opener: Opener, name: str) -> bool:
+    """Whether *name* is that of the source of a model or workload: what is in it, by its hash."""
+    return name == f"{CODE}/{opener.sha256(opener.root / name)}.py"
+
+
+def require_level(run: Run, level: str) -> None:
+    """`EvidenceError` where *run* says another level of evidence, or does not have what it has."""
+    stated = level_of(run.opener)
+    where = run.path / ORIGINALS
+    fix = "get the bundle again from where it was published"
+    if stated != level or not stated:
+        what = f"the run is of level '{stated}', and {PUBLICATION} says '{excerpt(level)}'"
+        raise EvidenceError(what, where=str(where), fix=fix)
+    of_bundle = {SEAL, ORIGINALS, CHAIN, FINISHED}
+    names = {*run.opener.names(run.path)} - of_bundle
+    names = {name for name in names if not name.endswith(f"/{EVIDENCE}")}
+    beyond = sorted(names.difference(published(run, level)))
+    beyond = [name for name in beyond if not _is_source(run.opener, name)]
+    if beyond:
+        what = f"a run of level '{level}' does not have this file: {excerpt(beyond[0])}"
+        raise EvidenceError(what, where=str(where), fix=fix)
+    is_measured = any(name.startswith("trials/") for name in names)
+    has_traces = any("/trace/" in name for name in names)
+    if level in WITH_EVIDENCE and is_measured and not has_traces:
+        what = f"the run says that it is of level '{level}', and no trial of it has a trace"
+        raise EvidenceError(what, where=str(where), fix=fix)
 
 
 @cache

@@ -2,8 +2,8 @@
 The pages of a bundle made again from its runs, and compared with those that are there.
 
 By the release that made them, on the same packages, every byte is the same.  With other packages
-numbers may have other last digits, and pictures are drawn otherwise; another release writes other
-words, so there is nothing to compare.
+numbers may have other last digits, and pictures are drawn otherwise: they are not compared, and
+that is said.  Another release writes other words, so there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
+from harness.base.text import excerpt
 from harness.core.store.compare import Difference
 from harness.core.store.sums import REPLICATIONS, SUMS
 from harness.observe.storage.opener import Opener
@@ -24,32 +25,53 @@ from harness.publish.publication import PUBLICATION, Publication, Release
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _PICTURES = (".pdf", ".svg", ".png")
-_MADE_OF = (".html", *_PICTURES)  # what holds pictures
+_OPTIONAL = ".pdf"
 _SUMS_OF = (SUMS, "ro-crate-metadata.json")  # of all other files
+
+# What is not compared where another release, or other packages, made it.
+PAGES = "pages"
+PICTURES = "pictures"
+NOT_COMPARED = "not compared"
+# A picture in a page for a browser: drawn, or packed into an address.
+_IN_PAGE = re.compile(rb"<svg\b.*?</svg>|data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", re.DOTALL)
 
 Compared = tuple[str, list[Difference] | None]  # a stage, and what differs; `None`: not compared
 
 
 def remade_pages(bundle: Opener, folder: Path, publication: Publication) -> Iterator[Compared]:
-    """Each kind of page of *bundle*, made again in *folder*, with what differs."""
-    made_by = publication.release
-    present = Release.present()
-    if made_by.sources != present.sources:
-        yield f"pages, by another release (sources {made_by.sources[:16]}): not compared", None
-        return
+    """
+    Each kind of page of *bundle*, which this release made, made again in *folder*; what differs.
+
+    Pictures that other packages drew are a kind of their own, and not compared.
+    """
     scratch = folder / ".bundle.again"
     shutil.copytree(bundle.root / "runs", scratch / "runs")
     write_pages(published_evaluations(scratch, publication.questions), scratch, publication)
     remade = Opener(scratch)
-    is_exact = made_by.packages == present.packages
+    changed = changed_packages(publication.release)
+    is_exact = not changed
     names_by_kind = defaultdict[str, list[str]](list)
     for name in sorted({*_page_names(bundle), *_page_names(remade)}):
-        names_by_kind[name.partition("/")[0] if "/" in name else "pages"].append(name)
+        names_by_kind[name.partition("/")[0] if "/" in name else PAGES].append(name)
     for kind, names in names_by_kind.items():
         differences = list[Difference]()
         for name in names:
             differences += page_differences(bundle, remade, name, is_exact=is_exact)
         yield kind, differences
+    if changed:
+        yield f"{PICTURES}, drawn with other packages ({', '.join(changed)}): {NOT_COMPARED}", None
+
+
+def changed_packages(made_by: Release) -> list[str]:
+    """Packages of which other versions are here than *made_by* states, with both."""
+    present = Release.present().packages
+    names = sorted({*present, *made_by.packages})
+    versions = {name: (made_by.packages.get(name, ""), present.get(name, "")) for name in names}
+    return [
+        f"{excerpt(name, 40)} {excerpt(there or 'none', 40)} there, {here or 'none'} here"
+        for name, (there, here) in versions.items()
+        if there != here
+    ]
 
 
 def _page_names(bundle: Opener) -> Iterator[str]:
@@ -67,11 +89,15 @@ def page_differences(
     new = _content(remade, name)
     if old == new:
         return
+    if not is_exact and name.endswith(_OPTIONAL) and None in (old, new):
+        return  # whoever has no package that typesets makes none
     if old is None or new is None:
         yield Difference("", name, _presence(old), _presence(new), None)
     elif is_exact and name.endswith(_PICTURES):
         yield Difference("", name, f"{len(old)} bytes", f"{len(new)} bytes", None)
     elif is_exact or _has_equal_texts(name):
+        if not is_exact and name.endswith(".html"):
+            old, new = (_IN_PAGE.sub(b"[picture]", page) for page in (old, new))
         pages = [data.decode(errors="replace") for data in (old, new)]
         yield from _text_differences(name, *pages, tolerance=0.0 if is_exact else 1e-9)
 
@@ -89,7 +115,7 @@ def _presence(content: bytes | None) -> str | None:
 
 def _has_equal_texts(name: str) -> bool:
     """Whether other packages make the same words of a file, and numbers but for rounding."""
-    return not name.endswith(_MADE_OF) and name not in (*_SUMS_OF, PUBLICATION)
+    return not name.endswith(_PICTURES) and name not in (*_SUMS_OF, PUBLICATION)
 
 
 def _text_differences(name: str, old: str, new: str, *, tolerance: float) -> Iterator[Difference]:

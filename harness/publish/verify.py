@@ -1,9 +1,13 @@
 """
 Check this bundle with nothing but Python 3.6 or later: python3 -I -S verify.py [FOLDER].
 
+FOLDER is the folder of the bundle.  A packed one is unpacked first: tar xzf bundle.tar.gz makes
+bundle/, and each archive of evidence/, where there is one, goes into the same folder.
+
 What is checked, in this order (`check`, the last function, goes through it):
 
-1. SHA256SUMS lists all files of the folder and no others; none of them is a link.
+1. SHA256SUMS lists all files of the folder and no others; none of them is a link.  The bundle says
+   how it was published (publication.json), and each run that it is of that level of evidence.
 2. Each row of the tables of data/ is there once, is of a known cell, and its numbers are finite.
 3. Measured are the trials that are done and scored, each of them and no others but those that
    fed the profile of a workload of which no scored cell was repeated.
@@ -17,6 +21,7 @@ Steps 3 to 6 are done run by run, by the formulas of docs/scores.md; the functio
 (1 to 6). Numbers agree to 1e-9 of themselves. Nothing follows from data/intervals.csv: it is shown.
 
 It ends with 0 and the table of the claim, or with 1 and what differs first; and it writes nothing.
+Not checked: anchors, laws between records, and that data/ follows from what was recorded.
 """
 
 import csv
@@ -47,6 +52,13 @@ MISS = "in_sample_miss"
 DRIFT = ("drift", "drift_low", "drift_high")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
 MOST_SHOWN = 2000  # characters of what is wrong
+FIX = "name the folder of a bundle; if this is one, believe no page of it, and get it again"
+UNPACK = (
+    "this is a packed bundle: unpack it with  tar xzf bundle.tar.gz  (and each archive of"
+    " evidence/, where there is one, in the same place), then  python3 -I -S verify.py bundle"
+)
+PACKED = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".zip")
+SINCE_SCHEMA = 14  # of runs, from which on each bundle of them has publication.json
 NUMBERS = {
     *SCORE,
     *PAIR,
@@ -1003,6 +1015,11 @@ def table_of(run: Tables, about: Subject, comparisons: Table) -> List[str]:
             place = "alone"
         ends = f"{low:.1%} to {high:.1%}"
         lines.append(f"  {model:<20} {about.error(model, about.cells):8.1%}  {ends:>16}  {place}")
+    for model in sorted({*about.scores} - {*about.ranked}):
+        why = "it answers too few cells"
+        if model in about.unranked:
+            why = f"it misses the jobs it learnt from by more than {MOST_IN_SAMPLE:.0%}"
+        lines.append(f"  {model:<20} not ranked: {why}")
     return lines
 
 
@@ -1032,7 +1049,10 @@ def check_run(run: Tables) -> Tuple[List[str], List[str], Subject]:
     done = {key for key in states if states[key] == ("score", "done")}
     profiling = profiling_trials(run, done)
     for key in sorted((done | profiling) ^ {key[:2] for key in run["measurements"]}):
-        raise ValueError(f"data/measurements.csv {key}: no done scored trial, or one without rows")
+        is_stored = key in {row[:2] for row in run["measurements"]}
+        found = "stored are rows of it, and it is no done scored trial"
+        why = found if is_stored else "stored is no row of it, and it is a done trial that counts"
+        raise ValueError(f"data/measurements.csv {key}: {why}")
     scores = scored(run["measurements"], run["predictions"].values(), profiling)
     compare("data/scores.csv", run["scores"], scores)
     comparisons = {}  # type: Table
@@ -1061,14 +1081,16 @@ def check_question(folder: Path, about: Row) -> None:
     """An error where a run says that its question was sealed, or not, and its seal says else."""
     place = f"data/runs.csv {about['id']}: stored as {about['asked']}"
     if about["asked"] not in ("sealed", "explored", "afterwards") or "/" in about["id"]:
-        raise ValueError(place)
+        raise ValueError(f"{place}; it is sealed, explored or afterwards, and an id has no slash")
     name = f"runs/{about['id']}/predictions/sealed.json"
     seal = read_json(folder / name)
     originals = read_json(folder / f"runs/{about['id']}/originals.json")["files"]
-    if about["sealed"] != originals["predictions/sealed.json"]:
-        raise ValueError(f"data/runs.csv {about['id']}: stored is another seal than was measured")
+    measured = originals["predictions/sealed.json"]
+    if about["sealed"] != measured:
+        found = f"data/runs.csv {about['id']}: stored is the seal {about['sealed'][:16]}"
+        raise ValueError(f"{found}, another seal than was measured: {measured[:16]}")
     if not is_as_sealed(seal, originals):
-        raise ValueError(f"{name}: stored is another seal than was measured")
+        raise ValueError(f"{name}: stored is another seal than was measured: {measured[:16]}")
     question = seal.get("question")
     if about["asked"] == "sealed" and (question is None or question["anyway"]):
         raise ValueError(f"{place}, and {name} holds no such question")
@@ -1088,11 +1110,16 @@ def check_order(folder: Path, about: Row) -> None:
     """An error where a run says that somebody outside saw its seal, and nobody has answered."""
     if "/" in about["id"] or about["order"] == "blind by the owner's word":
         return
-    anchor = read_json(folder / "runs" / about["id"] / "anchors" / "seal.json")
+    place = f"data/runs.csv {about['id']} order: stored '{about['order']}'"
+    name = f"runs/{about['id']}/anchors/seal.json"
+    if not (folder / name).is_file():
+        raise ValueError(f"{place}, and there is no {name}")
+    anchor = read_json(folder / name)
     if anchor["error"] or anchor["sha256"] != about["sealed"]:
-        raise ValueError(f"runs.csv: {about['id']}: its anchor is of another seal, or of none")
-    if about["order"] != f"blind, anchored by {anchor['command']}":
-        raise ValueError(f"runs.csv: {about['id']}: '{about['order']}' is not what its anchor says")
+        raise ValueError(f"{place}, and {name} is of another seal, or of none")
+    expected = f"blind, anchored by {anchor['command']}"
+    if about["order"] != expected:
+        raise ValueError(f"{place}, computed '{expected}'")
 
 
 def read_json(path: Path) -> Any:
@@ -1122,15 +1149,18 @@ def check_settings(folder: Path, run: Tables) -> None:
     experiment = read_json(folder / f"runs/{about['id']}/manifest.json")["experiment"]
     level = LOOK_LEVEL if experiment.get("repeat") == UNTIL_DECIDED else LEVEL
     if about["level"] != level:
-        raise ValueError(f"data/runs.csv {about['id']}: stored is the level {about['level']}")
+        found = f"stored is the level {about['level']}"
+        raise ValueError(f"data/runs.csv {about['id']}: {found}, computed {level}")
     trials = run["trials"]
     scored_rows = [
         row
         for key, row in run["measurements"].items()
         if trials.get(key[:2], {}).get("use") == "score"
     ]
-    if about.get("read_at", "raw") != speed_of(about, scored_rows):
-        raise ValueError(f"data/runs.csv {about['id']}: stored is the speed {about.get('read_at')}")
+    speed = speed_of(about, scored_rows)
+    if about.get("read_at", "raw") != speed:
+        found = f"stored is the speed {about.get('read_at')}"
+        raise ValueError(f"data/runs.csv {about['id']}: {found}, computed {speed}")
     weights = {}  # type: Dict[str, float]
     if experiment.get("design", {}).get("kind") == "drawn":
         draw = read_json(folder / f"runs/{about['id']}/predictions/drawn.json")
@@ -1151,7 +1181,7 @@ def check_system(folder: Path, runs: List[Row]) -> None:
     left = dict(shown)
     for about in sorted(runs, key=lambda row: str(row["id"])):
         if "/" in about["id"]:
-            raise ValueError(f"runs.csv: '{about['id']}' is no run")
+            raise ValueError(f"data/runs.csv id: stored '{about['id']}', which is no name of a run")
         name = about["experiment"]
         while name not in left and name + " again" in shown:
             name += " again"
@@ -1212,7 +1242,7 @@ def file_hashes(folder: Path) -> Dict[str, str]:
     for path in folder.rglob("*"):
         name = path.relative_to(folder).as_posix()
         is_folder = path.is_dir() and not path.is_symlink()
-        if is_folder or name.split("/")[0] == "replications":
+        if is_folder or name.startswith("replications/"):
             continue
         is_plain = path.is_file() and not path.is_symlink()
         most_bytes = 2**25 if path.suffix == ".csv" else 2**28
@@ -1240,8 +1270,14 @@ def read_table(name: str, text: str, places: Set[Any]) -> Dict[str, Table]:
         numbers = [value for value in row.values() if isinstance(value, float)]
         is_good = len(fields) == len(columns) and all(abs(number) < 1e100 for number in numbers)
         is_known = {place, (row["run"], None)} <= places
-        if key in rows[row["run"]] or not is_known or not is_good:
-            raise ValueError(f"{key} is there twice, of no known cell, or no good row")
+        wrongs = {
+            "is there twice": key in rows[row["run"]],
+            "is of a run or a cell that is not known": not is_known,
+            "has no value": name == "measurements" and row["value"] is None,
+            f"has not {len(columns)} fields, or a number that is too large": not is_good,
+        }
+        for wrong in (wrong for wrong in wrongs if wrongs[wrong]):
+            raise ValueError(f"stored is a row that {wrong}: {key}")
         rows[row["run"]][key] = row
     return rows
 
@@ -1259,7 +1295,7 @@ def read_row(columns: List[str], fields: List[str]) -> Row:
 def number_of(text: str) -> float:
     """The number in *text*; an error for what Python alone reads as one: 3_0.6, other digits."""
     if NUMBER.match(text) is None:
-        raise ValueError(f"'{text[:80]}' is no number")
+        raise ValueError(f"stored is '{text[:80]}', which is no number")
     return float(text)
 
 
@@ -1270,6 +1306,7 @@ def check(folder: Path) -> List[str]:
     stated = {line[66:]: line[:64] for line in lines}
     for name in sorted({*stated, "SHA256SUMS"} ^ {*hashes}):
         raise ValueError(f"{name}: {'the folder' if name in stated else 'SHA256SUMS'} lacks it")
+    check_publication(folder)
     tables = {}
     places = set()  # type: Set[Any]
     for name in TABLES:
@@ -1301,13 +1338,46 @@ def check(folder: Path) -> List[str]:
     check_reports(folder, claim)
     for name in sorted(stated):
         if stated[name] != hashes[name]:
-            raise ValueError(f"{name}: its hash is not that of SHA256SUMS")
+            found = f"stored has the SHA-256 {hashes[name][:16]}, SHA256SUMS {stated[name][:16]}"
+            raise ValueError(f"{name}: {found}")
     return shown
+
+
+def check_publication(folder: Path) -> None:
+    """An error where the bundle does not say how it was published, or a run says otherwise."""
+    originals = sorted(folder.glob("runs/*/originals.json"))
+    levels = {path: read_json(path).get("level") for path in originals}
+    name = "publication.json"
+    if not (folder / name).is_file():
+        schema = max(map(schema_of, folder.glob("runs/*")), default=1)
+        if schema >= SINCE_SCHEMA:
+            raise ValueError(f"{name}: it is missing, and runs are of schema {schema}")
+        return
+    level = read_json(folder / name)["level"]
+    for path, found in levels.items():
+        if found != level:
+            place = path.relative_to(folder).as_posix()
+            raise ValueError(f"{place} level: stored '{found}', and {name} has '{level}'")
+
+
+def schema_of(run: Path) -> int:
+    """The newest schema that a run shows: in its records, or by the first line of its chain."""
+    names = ("manifest.json", "originals.json", "predictions/sealed.json")
+    records = [read_json(run / name) for name in names if (run / name).is_file()]
+    schemas = [1, *(int(record.get("schema_version", 1)) for record in records)]
+    chain = run / "trials.jsonl"
+    if chain.is_file():
+        first = json.loads(chain.read_bytes().decode("utf-8").split("\n")[0] or "{}")
+        is_manifest = first.get("name") == "manifest.json"
+        schemas.append(SINCE_SCHEMA if is_manifest else int(first.get("schema_version", 1)))
+    return max(schemas)
 
 
 def check_readme(folder: Path, claim: List[str]) -> None:
     """An error for the first line of the claim of README.md that is not as computed."""
     stored = (folder / "README.md").read_bytes().decode("utf-8", "replace").split("\n")
+    if "<!-- claim -->" not in stored:
+        raise ValueError("README.md: stored is no line '<!-- claim -->', which a claim begins with")
     first = stored.index("<!-- claim -->") + 1
     for number, line in enumerate([*claim, "<!-- /claim -->"], first):
         if stored[number : number + 1] != [line]:
@@ -1325,14 +1395,46 @@ def check_reports(folder: Path, claim: List[str]) -> None:
             raise ValueError(f"{reports[0].name}: no report answers: {answer}")
 
 
-if __name__ == "__main__":
+def summary(folder: Path) -> str:
+    """What was checked, and what was not, of a bundle that is borne out."""
+    files = len((folder / "SHA256SUMS").read_bytes().split(b"\n")) - 1
+    anchors = len([*folder.glob("runs/*/anchors/*.json")])
+    return (
+        f"verified: SHA256SUMS ({files} files), that scores, comparisons and the claim follow from"
+        " data/, and system.json from the manifests; not checked: anchors"
+        f" ({anchors}; harness anchor check RUN --certificate FILE), laws between records (harness"
+        " verify), that data/ follows from what was recorded (harness reproduce)"
+    )
+
+
+def problem_of(error: Exception) -> str:
+    """What is wrong, in one line: whatever is damaged, there is no traceback."""
+    if isinstance(error, KeyError):
+        return f"a table or a record lacks the column or key {error}"
+    if isinstance(error, OSError):
+        return f"{error.filename}: it cannot be read: {error.strerror}"
+    if type(error) is ValueError:
+        return str(error)
+    return f"a table or a record has something else than it should: {type(error).__name__}: {error}"
+
+
+def main(folder: Path) -> int:
+    """Check the bundle in *folder*, and say what was found; the exit status."""
+    is_unpacked = (folder / "SHA256SUMS").is_file()
+    is_archive = folder.name.endswith(PACKED) and folder.is_file()
+    if is_archive or ((folder / "bundle.tar.gz").is_file() and not is_unpacked):
+        print(f"{folder}: {UNPACK}".encode("unicode_escape").decode(), file=sys.stderr)
+        return 1
     try:
-        for line in check(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent):
-            print(line.encode("unicode_escape").decode())
-        print(
-            "verified: SHA256SUMS, that scores, comparisons and the claim follow from data/, and"
-            " system.json from the manifests"
-        )
+        lines = [*check(folder), summary(folder)]
     except Exception as error:  # noqa: BLE001  (whatever is damaged, there is no traceback)
-        problem = f"{type(error).__name__}: {error}"[:MOST_SHOWN]
-        sys.exit(problem.encode("unicode_escape").decode())
+        problem = problem_of(error)[:MOST_SHOWN].encode("unicode_escape").decode()
+        print(f"{problem}\n  fix: {FIX}", file=sys.stderr)
+        return 1
+    for line in lines:
+        print(line.encode("unicode_escape").decode())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent))

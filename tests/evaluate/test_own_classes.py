@@ -203,7 +203,10 @@ class TestFinding:
         assert parts_of(caught) == (
             f"the run names code that never ran here: a.py:A, SHA-256 {'0' * 64}",
             "the run's plan and manifest",
-            "read that file, and if you trust it: harness check PATH/a.py:A",
+            (
+                "read that file, and if you trust it: harness check PATH/a.py:A;"
+                f" a bundle may have it beside the run, as code/{'0' * 64}.py"
+            ),
         )
 
 

@@ -216,7 +216,7 @@ class TestAgain:
 
         assert (well.returncode, well.stderr) == (0, "")
         assert (wrong.returncode, wrong.stdout) == (1, "")
-        assert wrong.stderr.startswith("ValueError: README.md: stored ")
+        assert wrong.stderr.startswith("README.md: stored ")
 
     def test_what_was_measured_and_predicted_stays(self, bundle, tmp_path):
         """

@@ -8,12 +8,22 @@ import shutil
 import pytest
 
 from harness.base.errors import EvidenceError
-from harness.core.store.sums import REPLICATIONS, write_sums
+from harness.cli import main
+from harness.core.store.sums import REPLICATIONS, SUMS, check_sums, write_sums
 from harness.observe.storage.opener import Opener
 from harness.publish import verify
-from harness.publish.bundle import publish
-from harness.publish.compare import reproduce_bundle
+from harness.publish.bundle import publish, published_evaluations
+from harness.publish.compare import (
+    Replication,
+    replicated,
+    reproduce_bundle,
+    side_by_side,
+    stated_claim,
+)
+from harness.publish.data import make_claim, write_tables
 from harness.publish.publication import PUBLICATION
+from harness.publish.remade import page_differences
+from harness.publish.verifiers import former_verifiers
 from tests.evaluate.test_flow import scored
 from tests.publish.test_whole_bundle import nothing_is_drawn  # noqa: F401  (a fixture)
 
@@ -109,12 +119,284 @@ def claim_an_anchor(bundle):
         path.write_text(path.read_text().replace("blind by the owner's word", text))
 
 
+def scribble(bundle):
+    """
+    Another winner on the page that people read first.
+    """
+    path = bundle / "README.md"
+    path.write_text(path.read_text().replace("## Check it", "Prophet is 0.4 % off.\n\n## Check it"))
+
+
+def change_json(path, change):
+    """
+    A document on disk, after *change*.
+    """
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document, indent=2, sort_keys=True))
+
+
+def take_publication_away(bundle):
+    """
+    As though an earlier version had made it, which did not say how.
+    """
+    scribble(bundle)
+    (bundle / PUBLICATION).unlink()
+
+
+def take_it_away_and_date_back(bundle):
+    """
+    The same, with an older schema in the records that say one.
+    """
+    take_publication_away(bundle)
+    for name in ("manifest.json", "originals.json"):
+        (path,) = bundle.glob(f"runs/*/{name}")
+        change_json(path, lambda document: document.update(schema_version=13))
+
+
+def put_in(commit):
+    """
+    A weaker verifier of ours, by the commit that had it.
+    """
+
+    def put_in_a_former_verifier(bundle):
+        (former,) = (one for one in former_verifiers().values() if one.release.endswith(commit))
+        scribble(bundle)
+        (bundle / "verify.py").write_bytes(former.text())
+
+    return put_in_a_former_verifier
+
+
+def change_level(bundle):
+    """
+    As though there was less to make again.
+    """
+    (path,) = bundle.glob("runs/*/originals.json")
+    change_json(path, lambda document: document.update(level="scores"))
+
+
+def change_both_levels(bundle):
+    """
+    The same, wherever it stands.
+    """
+    change_level(bundle)
+    change_json(bundle / PUBLICATION, lambda document: document.update(level="scores"))
+
+
+def claim_traces(bundle):
+    """
+    More evidence than there is.
+    """
+    for path in bundle.glob("runs/*/trials/*/trace"):
+        shutil.rmtree(path)
+
+
+def plant_a_source(bundle):
+    """
+    A file in the place of the source of a model, which it is not.
+    """
+    (run,) = (bundle / "runs").iterdir()
+    (run / "code").mkdir()
+    (run / f"code/{'0' * 64}.py").write_text("class Mine: ...\n")
+
+
+REFUSED = [
+    (take_publication_away, "publication.json is missing: runs of schema 14"),
+    (take_it_away_and_date_back, "publication.json is missing: runs of schema 14"),
+    (put_in("cb7404c6"), "commit cb7404c6, and the bundle is made by this release"),
+    (put_in("3fdadb6f"), "commit 3fdadb6f, and the bundle is made by this release"),
+    (change_level, "the run is of level 'scores', and publication.json says 'traces'"),
+    (change_both_levels, "a run of level 'scores' does not have this file: trials/"),
+    (claim_traces, "the run says that it is of level 'traces', and no trial of it has a trace"),
+    (plant_a_source, f"a run of level 'traces' does not have this file: code/{'0' * 64}.py"),
+]
+
+
+@pytest.mark.parametrize("command", [["verify"], ["publish", "--check"], ["reproduce"]])
+@pytest.mark.parametrize(("forge", "says"), REFUSED)
+def test_every_command_refuses_by_name(forged, forge, says, command, capsys):
+    """
+    Although all sums are right.
+    """
+    forge(forged)
+    write_sums(forged)
+    assert main([*command, str(forged)]) == EvidenceError.exit_status
+    assert says in capsys.readouterr().err
+
+
+def test_it_is_not_published_again(forged, tmp_path, capsys):
+    """
+    What is refused is not made anew, either.
+    """
+    take_publication_away(forged)
+    write_sums(forged)
+    anew = tmp_path / "anew"
+    assert main(["publish", "--again", str(forged), "-o", str(anew)]) == EvidenceError.exit_status
+    assert "publication.json is missing" in capsys.readouterr().err
+    assert not anew.exists()
+
+
+def test_a_weaker_verifier_is_refused_of_another_release_too(forged, capsys):
+    """
+    Where nobody here knows which one that had, it is one of its schema at least.
+    """
+    put_in("cb7404c6")(forged)
+    change_json(forged / PUBLICATION, lambda document: document["release"].update(sources="0" * 64))
+    write_sums(forged)
+    assert main(["verify", str(forged)]) == EvidenceError.exit_status
+    assert "made by a release that writes schema 14" in capsys.readouterr().err
+
+
+def made_again(bundle, capsys):
+    """
+    The exit status of `harness reproduce`, and its last line.
+    """
+    status = main(["reproduce", str(bundle)])
+    return status, capsys.readouterr().out.splitlines()[-1]
+
+
+def test_what_is_made_again_in_full_says_so(made, capsys):
+    """
+    In its last line.
+    """
+    assert made_again(made, capsys) == (0, "made again: everything is equal")
+
+
+def test_pages_of_another_release_are_said_not_to_be_compared(forged, capsys):
+    """
+    Whoever names one has his pages believed by nobody; quotations say so, too.
+    """
+    scribble(forged)
+    change_json(forged / PUBLICATION, lambda document: document["release"].update(sources="0" * 64))
+    write_sums(forged)
+    status, last = made_again(forged, capsys)
+    assert status == 0
+    assert last == (
+        "made again: all that was compared is equal; pages, which another release made"
+        " (sources 0000000000000000): not compared"
+    )
+    (_, footnote) = side_by_side([forged]).quotes[str(forged)]
+    assert footnote.endswith("; numbers recomputed, pages not compared.")
+
+
+def name_other_packages(bundle):
+    """
+    So that digits may differ, and pictures.
+    """
+    change_json(
+        bundle / PUBLICATION, lambda document: document["release"]["packages"].update(numpy="0.1")
+    )
+
+
+def test_pictures_of_other_packages_are_said_not_to_be_compared(forged, capsys):
+    """
+    Those alone: words are.
+    """
+    name_other_packages(forged)
+    (picture, *_) = forged.glob("figures/*.svg")
+    picture.write_text("another")
+    write_sums(forged)
+    status, last = made_again(forged, capsys)
+    assert status == 0
+    assert last.startswith("made again: all that was compared is equal; pictures, drawn with other")
+    assert "(numpy 0.1 there, " in last
+    assert last.endswith(": not compared")
+
+
+@pytest.mark.parametrize("name", ["README.md", "report.html", "report.md", "disclosure.md"])
+def test_words_are_compared_whatever_packages_are_named(forged, tmp_path, name):
+    """
+    Those of the page for a browser, too.
+    """
+    name_other_packages(forged)
+    path = forged / name
+    path.write_text(path.read_text().replace("e", "i", 1))
+    write_sums(forged)
+    assert differing(forged, tmp_path / "scratch") == {name}
+
+
+def test_a_picture_in_a_page_hides_no_words(made, tmp_path):
+    """
+    One more than there was is a difference, and so is a word behind it.
+    """
+    for number, page in enumerate((b"<p>1<svg>2</svg>", b"<p>1", b"<p>2<svg>1</svg>")):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "report.html").write_bytes(page)
+    openers = [Opener(tmp_path / str(number)) for number in range(3)]
+    for other in openers[1:]:
+        assert [*page_differences(openers[0], other, "report.html", is_exact=False)]
+    (tmp_path / "1/report.html").write_bytes(b"<p>1<svg>3</svg>")
+    assert not [*page_differences(*openers[:2], "report.html", is_exact=False)]
+
+
+@pytest.mark.parametrize("content", [None, "{}", "not JSON", '{"schema_version": 14}', "other"])
+def test_a_folder_is_no_replication(forged, content):
+    """
+    Nor is a record that cannot be read, or one about another bundle.
+    """
+    folder = forged / REPLICATIONS / "20260101T000000Z-0000"
+    folder.mkdir(parents=True)
+    if content == "other":
+        record = Replication(bundle="0" * 64, runs=(), conclusions=(), differences={})
+        content = record.model_dump_json()
+    if content is not None:
+        (folder / "replication.json").write_text(content)
+    assert replicated(forged) == set()
+
+
+def test_a_record_about_this_bundle_is_one(forged):
+    """
+    It counts, where it lies in the folder that is made for it.
+    """
+    folder = forged / REPLICATIONS / "20260101T000000Z-0000"
+    folder.mkdir(parents=True)
+    sums = Opener(forged).sha256(forged / SUMS)
+    record = Replication(bundle=sums, runs=(), conclusions=(), differences={})
+    (folder / "replication.json").write_text(record.model_dump_json())
+    assert replicated(forged) == {folder.name}
+
+
+@pytest.mark.parametrize(
+    "name", [f"{REPLICATIONS}-evil/x", f"{REPLICATIONS}", f"{SUMS}-evil", f"{SUMS}2/x"]
+)
+def test_what_looks_like_a_replication_is_in_the_sums(forged, name):
+    """
+    A folder with a longer name is none, nor is a file.
+    """
+    path = forged / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("more")
+    with pytest.raises(EvidenceError, match=f"{name} was added"):
+        check_sums(forged)
+    with pytest.raises(ValueError, match=f"{name}: SHA256SUMS lacks it"):
+        verify.check(forged)
+
+
+def test_pages_follow_from_what_was_measured_and_not_from_its_file(forged, tmp_path):
+    """
+    Another experiment.yaml changes no table and no claim; the chain has its hash, too.
+    """
+    (path,) = forged.glob("runs/*/experiment.yaml")
+    path.write_text(path.read_text().replace("whatif-mr2", "prophet"))
+    write_sums(forged)
+    evaluations = published_evaluations(forged, {})
+    write_tables(evaluations, tmp_path / "data", str)
+    for table in (forged / "data").iterdir():
+        assert (tmp_path / "data" / table.name).read_bytes() == table.read_bytes()
+    assert list(make_claim(evaluations).lines) == stated_claim(Opener(forged))
+    with pytest.raises(EvidenceError, match=r"experiment\.yaml was changed"):
+        differing(forged, tmp_path / "scratch")
+
+
 @pytest.mark.parametrize(
     ("forge", "says"),
     [
         (change_system, "system.json: recorded: client.cores is 1000"),
         (change_report, "report.md: no report answers"),
         (claim_an_anchor, "anchors/seal.json"),
+        (take_publication_away, "publication.json: it is missing"),
+        (change_level, "originals.json level: stored 'scores', and"),
     ],
     ids=lambda part: getattr(part, "__name__", None),
 )

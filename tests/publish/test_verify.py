@@ -166,6 +166,7 @@ def publish(folder, *runs):
     (folder / "README.md").write_text("\n".join(lines))
     (folder / "verify.py").write_bytes(SOURCE.read_bytes())
     (folder / "system.json").write_bytes(json_bytes(system_document(runs)))
+    (folder / "publication.json").write_text(json.dumps({"level": "scores"}))
     for run in runs:
         copy = folder / f"runs/{run.id}"
         (copy / SEAL).parent.mkdir(parents=True)
@@ -181,7 +182,7 @@ def write_originals(copy, run):
     The hashes of what was measured: of the seal, and of what it names.
     """
     hashes = {name: run.opener.sha256(run.path / name) for name in (SEAL, *run.seal.read())}
-    (copy / ORIGINALS).write_text(json.dumps({"files": hashes}))
+    (copy / ORIGINALS).write_text(json.dumps({"files": hashes, "level": "scores"}))
 
 
 @pytest.fixture(scope="module")
@@ -298,7 +299,7 @@ def test_noise_of_cells_measured_once_is_that_of_the_profiling_trials(tmp_path):
     assert {score.floor is None for score in run.read_scores().scores} == {False}
     path.write_bytes(table([header, *(row for row in rows if row[trial] != profiling[0])]))
     write_sums(folder)
-    assert complaint(folder).endswith("no done scored trial, or one without rows")
+    assert complaint(folder).endswith("stored is no row of it, and it is a done trial that counts")
 
 
 # Changes: each is given a generator of random numbers and the tables, and says what must be named.
@@ -492,9 +493,7 @@ def test_each_of_200_changes_is_found(files, tmp_path, monkeypatch):
         if seed // len(CHANGES) % 2:
             write_sums(bundle)
         shown = complaint(bundle)
-        if not re.match(r"(data/\w+\.csv|README\.md)", shown) or not re.search(
-            "stored|no done", shown
-        ):
+        if not re.match(r"(data/\w+\.csv|README\.md)", shown) or not re.search("stored", shown):
             missed.append((seed, kind, shown))
         write(bundle, {name: files[name] for name in (*altered, "SHA256SUMS")})
 
@@ -599,7 +598,7 @@ def change_the_seal(folder, **changes):
     originals = path.parent.parent / ORIGINALS
     hashes = json.loads(originals.read_text())["files"]
     hashes[SEAL] = hashlib.sha256(path.read_bytes()).hexdigest()
-    originals.write_text(json.dumps({"files": hashes}))
+    originals.write_text(json.dumps({"files": hashes, "level": "scores"}))
     for name in ("runs", "trials"):
         table = folder / f"data/{name}.csv"
         table.write_text(table.read_text().replace(stored_hash, hashes[SEAL]))
@@ -648,7 +647,7 @@ def test_a_seal_that_was_made_afterwards_is_named(tmp_path, name):
         path.write_text(json.dumps(document))
     write_sums(folder)
 
-    assert complaint(folder).endswith(": stored is another seal than was measured")
+    assert re.search(r"another seal than was measured: \w{16}$", complaint(folder))
 
 
 def test_the_level_of_the_tests_is_that_of_the_experiment(tmp_path):
@@ -661,7 +660,8 @@ def test_the_level_of_the_tests_is_that_of_the_experiment(tmp_path):
     table.write_text(table.read_text().replace(",0.05,", ",0.4,"))
     write_sums(folder)
 
-    assert complaint(folder) == f"data/runs.csv {run.id}: stored is the level 0.4"
+    found = "stored is the level 0.4, computed 0.05"
+    assert complaint(folder) == f"data/runs.csv {run.id}: {found}"
 
 
 def test_inputs_are_those_of_the_cells(tmp_path):
@@ -785,7 +785,7 @@ KINDS = ("not UTF-8", "empty", "cut", "open quote", "column left out", "row twic
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_table_ends_with_one_line(bundle, kind):
     """
-    Whose exit status is 1, and which is no traceback.
+    Whose exit status is 1, and what to do; there is no traceback.
     """
     path = bundle / "data/measurements.csv"
     path.write_bytes(damaged(path.read_bytes(), kind))
@@ -793,7 +793,10 @@ def test_a_damaged_table_ends_with_one_line(bundle, kind):
 
     ended = run_alone(bundle)
     shown = ended.stdout + ended.stderr
-    assert (ended.returncode, shown.count("\n"), "Traceback" in shown) == (1, 1, False)
+    assert (ended.returncode, shown.count("\n"), "Traceback" in shown) == (1, 2, False)
+    assert shown.startswith("data/measurements.csv")
+    assert shown.endswith(f"\n  fix: {verify.FIX}\n")
+    assert "Error: " not in shown
 
 
 def test_a_number_that_is_only_shown_is_finite(bundle):
@@ -816,7 +819,9 @@ def test_a_file_of_no_number_is_named(bundle):
     with (bundle / "README.md").open("a") as file:
         file.write("And much more.\n")
 
-    assert complaint(bundle) == "README.md: its hash is not that of SHA256SUMS"
+    assert re.fullmatch(
+        r"README\.md: stored has the SHA-256 \w{16}, SHA256SUMS \w{16}", complaint(bundle)
+    )
 
 
 def test_a_huge_table_is_not_read(bundle):
@@ -871,8 +876,9 @@ def test_it_runs_alone_from_anywhere(bundle):
 
     assert (well.returncode, given.stdout, well.stderr) == (0, well.stdout, "")
     assert well.stdout.startswith("small (")
-    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 1)
-    assert re.search(r"data/scores.csv .* trials: stored 3.0, computed 2\n", wrong.stderr)
+    assert (wrong.returncode, wrong.stdout, wrong.stderr.count("\n")) == (1, "", 2)
+    assert re.search(r"^data/scores.csv .* trials: stored 3.0, computed 2\n  fix: ", wrong.stderr)
+    assert well.stdout.splitlines()[-1].startswith("verified: SHA256SUMS (")
     assert contents(bundle).keys() == before.keys()
 
 

@@ -831,10 +831,13 @@ class TestCommand:
 
         lines = [line for line in capsys.readouterr().out.splitlines() if line.strip(" \u2500")]
         assert lines[0].strip() == "The rules of the closed division"
-        assert lines[1].split() == ["rule", "outcome", "file", "value"]
+        heads = "rule what it asks for outcome file value"
+        assert " ".join(lines[1].split()) == heads
+        assert " ".join(lines[2].split()).startswith("R01 a ready-made experiment failed ")
         count = len(BundledRun.RULES)
         assert [line.split()[0] for line in lines[2 : count + 2]] == [*BundledRun.RULES]
-        assert lines[-1].startswith("the claimed division, open, is met (it asks for no rule,")
+        assert lines[-2].startswith("the claimed division, open, is met (it asks for no rule,")
+        assert lines[-1] == f"numbers were not recomputed: harness verify {bundle}"
 
     @pytest.mark.parametrize(
         ("words", "text"),

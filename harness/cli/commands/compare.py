@@ -211,9 +211,9 @@ def shown_bundles(comparison: SideBySide, *, shows_facts: bool) -> Iterator[Part
         ends = [f"{100 * end:.1f}" for end in (row.low, row.high) if end is not None]
         errors.append((*row[:4], f"{100 * row.error:.1f} %", " to ".join(ends)))
     yield Rows(columns, errors)
-    for sentences, footnote in comparison.quotes.values():
-        yield "\n".join(f"\u201c{sentence}\u201d [1]" for sentence in sentences)
-        yield f"  [1] {footnote}"
+    for number, (sentences, footnote) in enumerate(comparison.quotes.values(), 1):
+        yield "\n".join(f"\u201c{sentence}\u201d [{number}]" for sentence in sentences)
+        yield f"  [{number}] {footnote}"
     for bundle, reasons in comparison.why_open.items():
         yield Note(f"{bundle} is open: {'; '.join(reasons)}")
     facts = [name for name in comparison.head if name.startswith(_OF_SYSTEM)]

@@ -245,8 +245,9 @@ def reproduce(
     The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
     as it is.  Needs neither Hadoop nor Java.  Of a BUNDLE, what its evidence allows is made again,
     and its tables and its claim; with --measure its experiment runs on a cluster of yours (--set
-    changes it), and the answer says which conclusions carry over.  Exit status 1: something
-    differs, or does not hold; 7: it cannot be read, or was tampered with.
+    changes it), and the answer says which conclusions carry over.  Pages that another
+    release made, and pictures that other packages drew, are not compared: the last line names them.
+    Exit status 1: something differs, or does not hold; 7: it cannot be read, or was tampered with.
 
     \b
     Example:
@@ -262,7 +263,8 @@ def reproduce(
         what = "--measure is for a BUNDLE, and --set and --allow of a BUNDLE for --measure"
         raise click.UsageError(what)
     stages = remade_stages(source, given)
-    answer = {"stages": [stage_document(stage, compared) for stage, compared in stages]}
+    documents = [stage_document(stage, compared) for stage, compared in stages]
+    answer = {"stages": documents, "summary": summary_of_stages(stages)}
     present(answer, shown_stages(stages), as_json=as_json)
     return int(any(differing(compared or ()) for _, compared in stages))
 
@@ -320,6 +322,18 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
     if all_differing:
         columns = ("model", "name", "stored", "made again", "relative difference")
         yield Rows(columns, all_differing[:_MOST_DIFFERENCES])
+    yield summary_of_stages(stages)
+
+
+def summary_of_stages(stages: Stages) -> str:
+    """Whether what was made again is equal, and what was not compared at all."""
+    left = [stage for stage, compared in stages if compared is None]
+    number = sum(len(differing(compared or ())) for _, compared in stages)
+    if number:
+        text = f"{count(number, 'value')} {by_number(number, 'differs', 'differ')}"
+    else:
+        text = "all that was compared is equal" if left else "everything is equal"
+    return "; ".join((f"made again: {text}", *left))
 
 
 def _measure_again(bundle: Bundle, allowed: Collection[str], *, as_json: bool) -> int:

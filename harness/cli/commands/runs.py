@@ -188,6 +188,7 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     facts |= {
         "question": _answered_question(run) or experiment.title,
         "answer": _verdict(run),
+        "order": order_of(evaluation),
         "state": ("finished" if run.finished else "not finished")
         + f", {count(missing, 'trial')} missing",
         "axes": varying(evaluation.cells.values()),
@@ -203,6 +204,17 @@ def show_run(evaluation: Evaluation, as_json: bool) -> None:
     texts = {name: _text(value) for name, value in facts.items()}
     lines = (f"{name:<12} {text}" for name, text in texts.items() if text)
     present(facts, lines, as_json=as_json)
+
+
+def order_of(evaluation: Evaluation) -> str:
+    """By whose word the order of the run is known, or why it is not blind; nothing: not sealed."""
+    from harness.core.evaluate.provenance import blind_refusals
+    from harness.core.store.anchors import order_words
+
+    if not evaluation.run.seal.exists():
+        return ""
+    refusals = blind_refusals(evaluation.run, evaluation.done.values())
+    return f"not blind: {refusals[0]}" if refusals else order_words(evaluation.run)
 
 
 def profiled_cells(evaluation: Evaluation) -> dict[str, Any]:

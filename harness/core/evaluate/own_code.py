@@ -26,6 +26,7 @@ from harness.base.installed import see
 from harness.base.records.statistics import IN_PROFILES
 from harness.base.records.trial import Code, Record
 from harness.base.text import did_you_mean, excerpt, nearest_name
+from harness.core.store.published import source_name
 
 if TYPE_CHECKING:  # a model's process imports no more than it needs
     from harness.clusters.workloads.base import Workload
@@ -168,7 +169,10 @@ def kept_own(code: Code) -> OwnCode:
     except FileNotFoundError as error:
         name = excerpt(f"{code.file}:{code.class_name}")
         what = f"the run names code that never ran here: {name}, SHA-256 {code.sha256}"
-        fix = f"read that file, and if you trust it: harness check PATH/{name}"
+        fix = (
+            f"read that file, and if you trust it: harness check PATH/{name}; a bundle may have it"
+        )
+        fix += f" beside the run, as {source_name(code)}"
         raise DataError(what, where="the run's plan and manifest", fix=fix) from error
     return _find_class(source, code.file, code.class_name)
 

@@ -19,8 +19,19 @@ _MOST_SHOWN = 12
 def bundle_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of every file of a bundle but the sums themselves and what was added to it since."""
     hashes = Opener(folder).hashes(folder)
-    without = (SUMS, f"{REPLICATIONS}/")
-    return {name: hashes[name] for name in sorted(hashes) if not name.startswith(without)}
+    return {name: hashes[name] for name in sorted(hashes) if is_summed(name)}
+
+
+def is_summed(name: str) -> bool:
+    """
+    Whether the sums have the file *name* of a bundle: not themselves, nor what was added since.
+
+    >>> is_summed("replications/one/replication.json"), is_summed("replications-2/one.json")
+    (False, True)
+    """
+    first, separator, _ = name.partition("/")
+    is_added = first == REPLICATIONS and separator != ""
+    return name != SUMS and not is_added
 
 
 def write_sums(folder: Path) -> None:
@@ -31,7 +42,10 @@ def write_sums(folder: Path) -> None:
 
 def check_sums(folder: Path) -> None:
     """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
-    fix = "name the folder of a bundle, or get it again: harness publish made it"
+    fix = (
+        f"name the folder of a bundle, in which {SUMS} lies; if it is one, get it again from where"
+    )
+    fix += " it was published"
     content = Opener(folder).read(folder / SUMS, fix).decode(errors="replace")
     if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
         raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)
