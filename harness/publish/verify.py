@@ -21,17 +21,20 @@ Steps 3 to 6 are done run by run, by the formulas of docs/scores.md; the functio
 (1 to 6). Numbers agree to 1e-9 of themselves. Nothing follows from data/intervals.csv: it is shown.
 
 It ends with 0 and the table of the claim, or with 1 and what differs first; and it writes nothing.
-Not checked: anchors, laws between records, and that data/ follows from what was recorded.
+Not checked: who signed an anchor, laws between records, that data/ follows from what was recorded.
 """
 
+import base64
 import csv
 import hashlib
 import json
 import math
 import re
+import shlex
 import sys
 
 from collections import Counter, defaultdict
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from statistics import mean, median, stdev
@@ -50,6 +53,11 @@ PAIR = ("cells", "chance", "difference", "low", "high", "any_low", "any_high")
 ANY = ("any_profile", "any_low", "any_high")  # with any profile of this kind (section 4)
 MISS = "in_sample_miss"
 DRIFT = ("drift", "drift_low", "drift_high")
+# Of a command: the host in an address.  Of an answer: what says that it is a time stamp.
+ADDRESS = re.compile(
+    r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^\s/@'\"]*@)?(\[[0-9A-Fa-f:.]+\]|[^\s/:?#'\"]+)"
+)
+STAMP = bytes.fromhex("060b2a864886f70d0109100104")
 NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
 MOST_SHOWN = 2000  # characters of what is wrong
 FIX = "name the folder of a bundle; if this is one, believe no page of it, and get it again"
@@ -1117,9 +1125,42 @@ def check_order(folder: Path, about: Row) -> None:
     anchor = read_json(folder / name)
     if anchor["error"] or anchor["sha256"] != about["sealed"]:
         raise ValueError(f"{place}, and {name} is of another seal, or of none")
-    expected = f"blind, anchored by {anchor['command']}"
+    expected = f"blind, anchored by {told_of(anchor)}"
     if about["order"] != expected:
         raise ValueError(f"{place}, computed '{expected}'")
+    if not is_answered(anchor):
+        raise ValueError(f"{place}, and the answer in {name} is no time stamp of that seal")
+
+
+def told_of(anchor: Row) -> str:
+    """Who was told of a seal: by name, or by the host or the program in the command."""
+    command = anchor["command"]
+    address = ADDRESS.search(command)
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = command.split()
+    program = words[0].rpartition("/")[2] if words else ""
+    return str(anchor.get("name") or (address[1] if address else program or "a command"))
+
+
+def is_answered(anchor: Row) -> bool:
+    """Whether an answer is a stamp of the seal that was told, or one that need not be a stamp."""
+    answer = base64.b64decode(anchor["answer"])
+    text = answer  # type: Any
+    encoded = b""
+    with suppress(ValueError, RecursionError):  # it is no JSON
+        document = json.loads(answer.decode("utf-8"))
+        text = document.get("stamp") if isinstance(document, dict) else answer
+    with suppress(ValueError):  # it is no base64
+        encoded = base64.b64decode(text) if isinstance(text, (str, bytes)) else b""
+    stamps = [data for data in (answer, encoded) if data[:1] == b"0" and STAMP in data]
+    if not stamps:
+        return re.search(r"\banchor\s+tsa\b", anchor["command"]) is None
+    told = anchor["sha256"]
+    kinds = ("sha512", "sha256", "sha384")
+    imprints = [hashlib.new(kind, told.encode()).digest() for kind in kinds]
+    return any(imprint in stamps[0] for imprint in [*imprints, bytes.fromhex(told)])
 
 
 def read_json(path: Path) -> Any:
@@ -1401,7 +1442,7 @@ def summary(folder: Path) -> str:
     anchors = len([*folder.glob("runs/*/anchors/*.json")])
     return (
         f"verified: SHA256SUMS ({files} files), that scores, comparisons and the claim follow from"
-        " data/, and system.json from the manifests; not checked: anchors"
+        " data/, and system.json from the manifests; not checked: who signed anchors"
         f" ({anchors}; harness anchor check RUN --certificate FILE), laws between records (harness"
         " verify), that data/ follows from what was recorded (harness reproduce)"
     )

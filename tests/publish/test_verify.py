@@ -3,6 +3,7 @@
 """
 
 import ast
+import base64
 import csv
 import hashlib
 import io
@@ -21,6 +22,9 @@ from statistics import mean
 
 import pytest
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from harness.base.hadoop.properties import SEAL as SEAL_PROPERTY
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import Question
@@ -31,6 +35,7 @@ from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
 from harness.core.store import Store
+from harness.core.store.anchors import Anchor
 from harness.core.store.published import ORIGINALS
 from harness.core.store.run import MANIFEST
 from harness.core.store.seal import SEAL
@@ -892,3 +897,52 @@ def test_the_source_is_for_every_python_3():
     ast.parse(source, feature_version=(3, 6))
     standard = "collections csv hashlib itertools json math pathlib re statistics sys typing"
     assert imported <= {*standard.split()}
+
+
+COMMANDS = st.one_of(
+    st.text(max_size=30),
+    st.sampled_from([
+        "harness anchor tsa http://tsa.example:80/tsr", "/usr/bin/git -C 'a b' commit -m", "'x",
+        "curl https://jo:pw@[::1]/x", "", "/",
+    ]),
+)  # fmt: skip
+
+
+@given(COMMANDS, st.sampled_from(["", "City of Bonn"]))
+def test_who_was_told_is_told_as_the_harness_does(command, name):
+    """
+    By name, or by what the command says.
+    """
+    anchor = Anchor.model_construct(command=command, name=name)
+    assert verify.told_of({"command": command, "name": name}) == anchor.told
+
+
+TOLD = "12" * 32
+TSA = "harness anchor tsa http://tsa.example"
+STAMPED = b"0" + verify.STAMP + hashlib.sha512(TOLD.encode()).digest()
+OTHER = b"0" + verify.STAMP + hashlib.sha512(b"other").digest()
+
+
+@pytest.mark.parametrize(
+    ("printed", "command", "is_answered"),
+    [
+        (STAMPED, TSA, True),
+        (base64.encodebytes(STAMPED), TSA, True),
+        (json.dumps({"stamp": base64.b64encode(STAMPED).decode()}).encode(), TSA, True),
+        (b"0" + verify.STAMP + bytes.fromhex(TOLD), TSA, True),
+        (OTHER, TSA, False),
+        (base64.b64encode(OTHER), "a notary", False),
+        (b"stamped, believe me", TSA, False),
+        (b"", TSA, False),
+        (b"[" * 5000, TSA, False),
+        (b"[main 1234567] seal", "git commit -m", True),
+        (b"", "a notary", True),
+    ],
+)
+def test_an_answer_that_should_be_a_stamp_is_one_of_this_seal(printed, command, is_answered):
+    """
+    Who was only told may answer anything.
+    """
+    answer = base64.b64encode(printed).decode()
+    anchor = {"command": command, "answer": answer, "sha256": TOLD}
+    assert verify.is_answered(anchor) is is_answered
