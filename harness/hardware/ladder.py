@@ -267,8 +267,8 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
         WIDE,
         Canvas,
         drawing,
+        drawn_file,
         grid,
-        write_figure,
     )
 
     errors = [
@@ -291,4 +291,4 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
         )
         grid(axes, "y")
         canvas.figure.legend(loc="outside lower center", ncols=3)
-        write_figure(canvas.figure, path, dpi=200, facecolor=SURFACE)
+        path.write_bytes(drawn_file(canvas.figure, path.suffix, dpi=200, facecolor=SURFACE))

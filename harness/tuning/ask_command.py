@@ -218,8 +218,8 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         WIDE,
         Canvas,
         drawing,
+        drawn_file,
         grid,
-        write_figure,
     )
     from harness.core.experiment.grid import meaning
 
@@ -236,4 +236,4 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         grid(plot_axes, "both")
         title = ", ".join(map(str, lines.columns.names))
         canvas.figure.legend(loc="outside lower center", ncols=2, title=title)
-        write_figure(canvas.figure, path, dpi=200, facecolor=SURFACE)
+        path.write_bytes(drawn_file(canvas.figure, path.suffix, dpi=200, facecolor=SURFACE))

@@ -197,7 +197,7 @@ def plant_a_source(bundle):
     """
     (run,) = (bundle / "runs").iterdir()
     (run / "code").mkdir()
-    (run / f"code/{'0' * 64}.py").write_text("class Mine: ...\n")
+    (run / f"code/{'5ad0' * 16}.py").write_text("class Mine: ...\n")
 
 
 REFUSED = [
@@ -208,7 +208,7 @@ REFUSED = [
     (change_level, "the run is of level 'scores', and publication.json says 'traces'"),
     (change_both_levels, "a run of level 'scores' does not have this file: trials/"),
     (claim_traces, "the run says that it is of level 'traces', and no trial of it has a trace"),
-    (plant_a_source, f"a run of level 'traces' does not have this file: code/{'0' * 64}.py"),
+    (plant_a_source, f"a run of level 'traces' does not have this file: code/{'5ad0' * 16}.py"),
 ]
 
 

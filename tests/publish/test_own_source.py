@@ -116,7 +116,7 @@ def test_how_many_others_were_sealed_is_counted_apart(monkeypatch):
             return type("Experiment", (), {"name": "quick"})
 
     entries = [
-        Registered(run, experiment, "ab", 1.0, finished=True, published=published)
+        Registered(run, experiment, "ab", 1.0, 1.0, finished=True, published=published)
         for run, experiment, published in (
             ("own", "quick", ""), ("a", "quick", "cd"), ("b", "quick", "cd"), ("c", "quick", ""),
             ("d", "slow", ""),

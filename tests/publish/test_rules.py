@@ -667,7 +667,7 @@ def test_another_release_decides_only_what_it_knows(tmp_path, monkeypatch):
             checked = check(tmp_path)
         met[division] = (outcomes(checked), checked.differing, checked.is_met)
         assert checked.named_release == {"R06": "passed"}
-        (shown, *_) = shown_check(checked)
+        (shown, *_) = shown_check(checked, tmp_path)
         (value,) = [value for rule, *_, value in shown.rows if rule == "R06"]
         assert value.endswith("; by the release of rules.json, which has other models: passed")
     failed = {"R06": "failed"}
@@ -681,7 +681,7 @@ def test_a_release_that_decides_alike_is_not_told(tmp_path):
     """
     claim(Bundle().write(tmp_path))
     checked = check(tmp_path)
-    (shown, *_) = shown_check(checked)
+    (shown, *_) = shown_check(checked, tmp_path)
 
     assert checked.named_release == {}
     assert [row[-1] for row in shown.rows] == [answer.value for answer in checked.answers]

@@ -895,7 +895,10 @@ def test_the_source_is_for_every_python_3():
     imported = set(re.findall(r"^(?:import|from) (\w+)", source, re.MULTILINE))
 
     ast.parse(source, feature_version=(3, 6))
-    standard = "collections csv hashlib itertools json math pathlib re statistics sys typing"
+    standard = (
+        "base64 collections contextlib csv hashlib itertools json math pathlib re shlex statistics"
+        " sys typing"
+    )
     assert imported <= {*standard.split()}
 
 

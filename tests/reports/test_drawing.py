@@ -22,8 +22,8 @@ from harness.base.documents.drawing import (
     Canvas,
     draw_alone,
     drawing,
+    drawn_file,
     render_figure,
-    write_figure,
 )
 from harness.base.records.trace import TaskAttempt
 from harness.core.evaluate.observations import job_task_times
@@ -451,4 +451,4 @@ def test_a_figure_on_a_full_disk(tmp_path, ending):
     with drawing():
         canvas = Canvas(2, 2)
         with pytest.raises(OSError, match="No space left on device"):
-            write_figure(canvas.figure, path)
+            path.write_bytes(drawn_file(canvas.figure, path.suffix))

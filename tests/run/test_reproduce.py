@@ -98,7 +98,8 @@ def test_the_command_prints_one_document(stored, capsys):
 
     document = json.loads(capsys.readouterr().out)
     stage = {"stage": "scores", "equal": True, "by": "bytes", "differs": []}
-    assert document == {"schema_version": 1, "stages": [stage]}
+    summary = "made again: everything is equal"
+    assert document == {"schema_version": 1, "stages": [stage], "summary": summary}
 
 
 def test_the_command_ends_with_1_where_something_differs(copy, capsys):

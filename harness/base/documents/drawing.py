@@ -23,8 +23,6 @@ from harness.base.documents.document import Figure
 from harness.base.documents.wording import number, one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -202,15 +200,15 @@ def _look(texture: str) -> dict[str, Any]:
     return {"facecolor": colour, "hatch": hatch, "edgecolor": _EDGES.get(texture, SURFACE)}
 
 
-def write_figure(figure: Drawing, path: Path, **options: Any) -> None:
+def drawn_file(figure: Drawing, ending: str, **options: Any) -> bytes:
     """
-    Write *figure* of matplotlib in the format of the ending of *path*.
+    A file of *figure* of matplotlib, in the format of an *ending*: ``.pdf``.
 
-    It is drawn in memory first: of a full disk some formats make an error of their own.
+    It is drawn in memory, as of a full disk some formats make an error of their own.
     """
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix.removeprefix("."), **options)
-    path.write_bytes(drawn.getvalue())
+    data = io.BytesIO()
+    figure.savefig(data, format=ending.removeprefix("."), **options)
+    return data.getvalue()
 
 
 def render_figure(figure: Figure) -> str:

@@ -99,7 +99,7 @@ def plot(
         harness plot experiments/quick.yaml errors -o errors.pdf
     """
     from harness.api.run import Run
-    from harness.base.documents.drawing import drawing, write_figure
+    from harness.base.documents.drawing import drawing, drawn_file
 
     plots = Run(evaluation).plot
     if not name and outputs:
@@ -122,5 +122,6 @@ def plot(
         mpl.rc("pdf", fonttype=42)
         for ending, file in outputs.items():
             metadata = {_DATES[ending]: None}
-            save(file, partial(write_figure, figure, dpi=300, metadata=metadata))
+            data = drawn_file(figure, ending, dpi=300, metadata=metadata)
+            save(file, partial(Path.write_bytes, data=data))
     present({"files": [*outputs.values()]}, as_json=as_json)

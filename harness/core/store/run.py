@@ -156,7 +156,7 @@ class Run:
         """Replace the file of the experiment by *text*, which asks for the same otherwise."""
         data = text.encode()
         path = self.path / EXPERIMENT
-        if not path.exists() or path.read_bytes() != data:
+        if not self.opener.exists(path) or self.opener.read(path, _NEW_RUN) != data:
             write_file(path, data, self._incoming)
 
     def experiment(self) -> Experiment:
