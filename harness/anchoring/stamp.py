@@ -186,7 +186,7 @@ def _decoded(answer: bytes, where: str) -> TimeStampResponse:
     try:
         response = decode_timestamp_response(as_response(answer))
         _ = response.tst_info
-    except ValueError as error:
+    except (ValueError, LookupError) as error:
         what = f"this is no time stamp: {excerpt(error, 200)}"
         fix = f"{_FIX}; one that answers in DER, as RFC 3161 says"
         raise EvidenceError(what, where=where, fix=fix) from error
@@ -198,7 +198,7 @@ def read_stamp(answer: bytes, where: str) -> Stamp:
     info = _decoded(answer, where).tst_info
     try:
         return Stamp(info.gen_time, "" if info.name is None else _plain_name(info.name.value))
-    except ValueError as error:
+    except (ValueError, LookupError) as error:  # of a kind of name that the library does not know
         what = f"this time stamp cannot be read: {excerpt(error, 200)}"
         raise EvidenceError(what, where=where, fix=_FIX) from error
 
@@ -264,15 +264,23 @@ def verify_stamp(answer: bytes, digest: str, roots: Sequence[bytes], where: str)
 
 def _fix_for(certificates: Sequence[Certificate], response: TimeStampResponse) -> str:
     """What to do where a stamp does not hold by these *certificates*."""
-    subjects = [excerpt(_plain_name(certificate.subject)) for certificate in certificates]
+    subjects = [_subject(certificate) for certificate in certificates]
     if not any(_is_root(certificate) for certificate in certificates):
         wanted = "--certificate is the root of the authority, not its signing certificate"
         return f"{wanted} or one between: {', '.join(subjects)} is none"
     issuers = set[str]()
-    with suppress(ValueError):
+    with suppress(ValueError, LookupError):
         issuers = {excerpt(_plain_name(info.issuer)) for info in response.signed_data.signer_infos}
     fix = f"--certificate is of {', '.join(subjects)}"
     return f"{fix}; the signer's is by {', '.join(sorted(issuers)) or 'nobody'}: give its root"
+
+
+def _subject(certificate: Certificate) -> str:
+    """Whose a certificate is, as far as its name can be read."""
+    try:
+        return excerpt(_plain_name(certificate.subject))
+    except (ValueError, LookupError):
+        return "somebody whose name cannot be read"
 
 
 def _is_root(certificate: Certificate) -> bool:
@@ -281,6 +289,6 @@ def _is_root(certificate: Certificate) -> bool:
 
     try:
         limits = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
-    except (ValueError, x509.ExtensionNotFound):
+    except (ValueError, LookupError, x509.ExtensionNotFound):
         return False
     return limits.ca and certificate.subject == certificate.issuer

@@ -247,6 +247,8 @@ def starts(count, _seed, folder, provider):
         overrides = [f"cluster.provider={provider}", f"cluster.workers={WORKERS[provider]}"]
         overrides += changes
         spec = expand(read_experiment(text, str(SMOKE), overrides))[0].cluster
+        state_folder = {"XDG_STATE_HOME": str(folder / "state")}
+        place = processes(state_folder)  # an engine, hosts
         with contextlib.suppress(KeyboardInterrupt):
             while len(seen) < count:
                 began = time.monotonic()
@@ -255,7 +257,8 @@ def starts(count, _seed, folder, provider):
                 files = sum(1 for _ in state.clusters_folder().parent.rglob("*"))
                 seen.append({**kernel_objects(), **own_objects(), "files": files})
                 sys.stderr.write(f"{len(seen)} of {count}: {seconds[-1]:.1f} s\n")
-        left = [*processes({"XDG_STATE_HOME": str(folder / "state")}), *elsewhere()]
+        left = [each for each in processes(state_folder) if each not in place]
+        left += elsewhere()
     return {
         "provider": provider,
         "starts": len(seen),
@@ -311,7 +314,8 @@ def hang(folder, number, environment, run, victim):
     is_there = has_begun if moment == BEFORE_JOB else mapping
     wait_for(lambda: is_there(folder / f"results{number}"), harness, log)
     new = set(Path("/proc").iterdir()) - before
-    os.kill(daemon_pid([entry for entry in new if entry.name.isdigit()], ending), signal.SIGSTOP)
+    started = [entry for entry in new if entry.name.isdigit()]
+    os.kill(daemon_pid(started, ending, daemon.rpartition(" ")[2]), signal.SIGSTOP)
     stopped_s = time.monotonic()
     while not (said := [each for each in log.read_text().splitlines() if daemon in each]):
         if harness.poll() is not None or time.monotonic() - stopped_s > LEFT_LIMIT_S:
@@ -328,16 +332,21 @@ def hang(folder, number, environment, run, victim):
     }
 
 
-def daemon_pid(entries, ending):
+def daemon_pid(entries, ending, node):
     """
     The process, of *entries* of the kernel's, that is Java and whose main class ends in that.
+
+    Of several nodes each has one: that of the *node* has a folder of its name.
     """
-    (pid,) = [
-        int(entry.name)
+    daemons = [
+        (int(entry.name), command_line(entry))
         for entry in entries
         if command_line(entry).partition(b"\0")[0].endswith(b"/java")
         and ending + b"\0" in command_line(entry)
     ]
+    if len(daemons) > 1:
+        daemons = [(pid, words) for pid, words in daemons if f"/{node}/".encode() in words]
+    ((pid, _),) = daemons
     return pid
 
 
