@@ -261,15 +261,7 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
     """Draw the mean error of each model by each way that all models can take."""
     import pandas as pd
 
-    from harness.base.documents.drawing import (
-        SERIES,
-        SURFACE,
-        WIDE,
-        Canvas,
-        drawing,
-        drawn_file,
-        grid,
-    )
+    from harness.base.documents.drawing import SERIES, WIDE, Canvas, drawing, grid
 
     errors = [
         (rung.way, rung.model, 100 * abs(rung.error)) for rung in rungs if rung.error is not None
@@ -291,4 +283,4 @@ def draw_ladder(path: Path, rungs: Sequence[Rung]) -> None:
         )
         grid(axes, "y")
         canvas.figure.legend(loc="outside lower center", ncols=3)
-        path.write_bytes(drawn_file(canvas.figure, path.suffix, dpi=200, facecolor=SURFACE))
+        path.write_bytes(canvas.file(path.suffix))

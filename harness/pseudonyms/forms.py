@@ -24,9 +24,9 @@ _NAMED = (
     r"|session[_.-]?token|id_?token|client_?secret|consumer_?secret|passwd|password|passphrase|pwd|credentials?|secret"
     r"|token)"
 )
-# Each form with the kind of secret that it is; of one with a group the group alone is secret.
 # Of base64 whatever ASCII makes: four characters are three of it, whose highest bits are not set.
 _THREE = r"[A-Za-f][A-HQ-Xg-nw-z0-3][A-Za-z0-9+/]{2}"
+# Each form with the kind of secret that it is; of one with a group the group alone is secret.
 _FORMS = {
     "a private key": r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----[\s\S]{0,20000}?"
     r"(?:-----END [A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----|\Z)",

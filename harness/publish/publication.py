@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import platform
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -131,19 +132,22 @@ def require_level(run: Run, level: str) -> None:
     if stated != level or not stated:
         what = f"the run is of level '{stated}', and {PUBLICATION} says '{excerpt(level)}'"
         raise EvidenceError(what, where=str(where), fix=fix)
-    of_bundle = {SEAL, ORIGINALS, CHAIN, FINISHED}
-    names = {*run.opener.names(run.path)} - of_bundle
-    names = {name for name in names if not name.endswith(f"/{EVIDENCE}")}
-    beyond = sorted(names.difference(published(run, level)))
-    beyond = [name for name in beyond if not _is_source(run.opener, name)]
-    if beyond:
-        what = f"a run of level '{level}' does not have this file: {excerpt(beyond[0])}"
+    all_names = run.opener.names(run.path)
+    names = {name for name in all_names if not name.endswith(f"/{EVIDENCE}")}
+    for name in _files_beyond(run, level, names):
+        what = f"a run of level '{level}' does not have this file: {excerpt(name)}"
         raise EvidenceError(what, where=str(where), fix=fix)
     is_measured = any(name.startswith("trials/") for name in names)
     has_traces = any("/trace/" in name for name in names)
     if level in WITH_EVIDENCE and is_measured and not has_traces:
         what = f"the run says that it is of level '{level}', and no trial of it has a trace"
         raise EvidenceError(what, where=str(where), fix=fix)
+
+
+def _files_beyond(run: Run, level: str, names: Iterable[str]) -> list[str]:
+    """Of the files *names* of a published *run* those that its *level* of evidence has not."""
+    of_bundle = {SEAL, ORIGINALS, CHAIN, FINISHED, *published(run, level)}
+    return [name for name in sorted({*names} - of_bundle) if not _is_source(run.opener, name)]
 
 
 @cache

@@ -212,15 +212,7 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     """Draw job times over the first setting that varies; a line for each value of the others."""
     import pandas as pd
 
-    from harness.base.documents.drawing import (
-        SERIES,
-        SURFACE,
-        WIDE,
-        Canvas,
-        drawing,
-        drawn_file,
-        grid,
-    )
+    from harness.base.documents.drawing import SERIES, WIDE, Canvas, drawing, grid
     from harness.core.experiment.grid import meaning
 
     points = [row for row in rows if row["cell"] != "base" and row["cell"][0] != "+"]
@@ -236,4 +228,4 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
         grid(plot_axes, "both")
         title = ", ".join(map(str, lines.columns.names))
         canvas.figure.legend(loc="outside lower center", ncols=2, title=title)
-        path.write_bytes(drawn_file(canvas.figure, path.suffix, dpi=200, facecolor=SURFACE))
+        path.write_bytes(canvas.file(path.suffix))

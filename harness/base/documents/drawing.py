@@ -142,6 +142,10 @@ class Canvas:
         self.tooltips: dict[str, Sequence[str]] = {}
         self.textures = set[str]()  # that were drawn
 
+    def file(self, ending: str) -> bytes:
+        """A file of the figure alone, for a page on white, in the format of an *ending*."""
+        return drawn_file(self.figure, ending, dpi=200, facecolor=SURFACE)
+
     def mark(self, artist: Any, *tooltips: str) -> None:
         """Show its tooltip while the pointer rests on *artist*; points drawn at once have each."""
         group = f"marked{len(self.tooltips)}"

@@ -245,9 +245,9 @@ def reproduce(
     The present code makes traces, profiles, predictions and scores in a scratch folder; RUN stays
     as it is.  Needs neither Hadoop nor Java.  Of a BUNDLE, what its evidence allows is made again,
     and its tables and its claim; with --measure its experiment runs on a cluster of yours (--set
-    changes it), and the answer says which conclusions carry over.  Pages that another
-    release made, and pictures that other packages drew, are not compared: the last line names them.
-    Exit status 1: something differs, or does not hold; 7: it cannot be read, or was tampered with.
+    changes it), and the answer says which conclusions carry over.  Pages that another release made,
+    and pictures that other packages drew, are not compared: the last line names them.  Exit status
+    1: something differs, or does not hold; 7: it cannot be read, or was tampered with.
 
     \b
     Example:

@@ -347,12 +347,7 @@ class Session:
             run.write_plan(trials)
             record_command(run, experiment, self.versions, self.overrides)
             run.keep_file(self.file.concealed())  # these overrides go with this file
-            if not_before and run.seal.exists():
-                self.console.say(
-                    "warning: --not-before comes too late: the run has its seal already"
-                )
-            elif not_before:
-                run.update_manifest(not_before=not_before)
+            self._keep_nonce(run, not_before)
             planned = run.read_plan()
             execution = Execution(
                 run=run,
@@ -445,6 +440,13 @@ class Session:
             sealed = count(len(predictions), "prediction")
             self.console.say(f"{sealed} {verb} sealed: {run.seal.path}")
         return run.seal.sha256()
+
+    def _keep_nonce(self, run: Run, not_before: str) -> None:
+        """Keep for the seal what nobody knew before, unless there is a seal already."""
+        if not_before and run.seal.exists():
+            self.console.say("warning: --not-before comes too late: the run has its seal already")
+        elif not_before:
+            run.update_manifest(not_before=not_before)
 
     def _anchored_seal(self, run: Run, notary: Notary) -> str:
         """SHA-256 of the seal of *run*, of which somebody was told; empty: it is not blind."""

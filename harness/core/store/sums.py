@@ -42,10 +42,8 @@ def write_sums(folder: Path) -> None:
 
 def check_sums(folder: Path) -> None:
     """`EvidenceError` names the files that are not as `SHA256SUMS` of the bundle has them."""
-    fix = (
-        f"name the folder of a bundle, in which {SUMS} lies; if it is one, get it again from where"
-    )
-    fix += " it was published"
+    fix = f"name the folder of a bundle, in which {SUMS} lies; if it is one, get it again from"
+    fix += " where it was published"
     content = Opener(folder).read(folder / SUMS, fix).decode(errors="replace")
     if not re.fullmatch(r"([0-9a-f]{64}  [^\n]{1,400}\n)*", content):
         raise DataError(f"{SUMS} is not a list of sums", where=str(folder / SUMS), fix=fix)

@@ -88,9 +88,8 @@ def job_ids_have_no_gap(measured: Measured) -> Iterator[str]:
         return
     starts = defaultdict[int, _Start](_Start)
     unknown = _starts_of_others(measured)
-    failed_count = (
-        0  # since the last job: each may have made an input, or had a job that nobody saw
-    )
+    # Trials since the last job: each may have made an input, or had a job that nobody saw.
+    failed_count = 0
     for record in measured.attempts:
         keys = [*map(_start_and_number, record.job_ids)]
         if keys and keys[0][0] not in unknown:

@@ -127,16 +127,23 @@ def configured_as_cell(measured: Measured) -> Iterator[str]:
             if not asked or name not in raw.names():
                 continue
             given, final_names = _given(raw, name)
-            is_fixed = final_names if cell.cluster.provider == "existing" else frozenset[str]()
-            for key, value in asked.items():
-                if key in is_fixed:
-                    continue  # by whose cluster it is; no job changes it
-                is_last_step = key == _REDUCES and number and given.get(key) == "0"
-                if not is_last_step and not _is_given(key, value, given.get(key, "")):
-                    yield (
-                        f"{job_id} had {key} = {excerpt(given.get(key, 'nothing'))}, and its cell"
-                        f" has {excerpt(value)}"
-                    )
+            if cell.cluster.provider == "existing":  # whose owner fixes what no job changes
+                given = {**given, **{key: asked[key] for key in final_names & asked.keys()}}
+            for key in _given_otherwise(asked, given, is_first=number == 0):
+                yield (
+                    f"{job_id} had {key} = {excerpt(given.get(key, 'nothing'))}, and its cell has"
+                    f" {excerpt(asked[key])}"
+                )
+
+
+def _given_otherwise(
+    asked: Mapping[str, str], given: Mapping[str, str], *, is_first: bool
+) -> Iterator[str]:
+    """Properties that a job was not given as *asked*; later jobs of a trial may have no reduce."""
+    for name, value in asked.items():
+        is_map_only = name == _REDUCES and not is_first and given.get(name) == "0"
+        if not is_map_only and not _is_given(name, value, given.get(name, "")):
+            yield name
 
 
 def configuration_name(number: int) -> str:
@@ -151,18 +158,21 @@ def _asked_of(cell: Cell, *, is_published: bool) -> Mapping[str, str]:
         return {}
     site = {} if cell.cluster.provider == "existing" else cell.cluster.site
     asked = {name: plain_value(text) for name, text in site.items()}
-    asked |= resolved.configuration
+    asked = _as_hadoop_reads({**asked, **resolved.configuration})
+    if is_published:
+        return {name: text for name, text in asked.items() if _PLAIN.fullmatch(text)}
+    return asked
+
+
+def _as_hadoop_reads(asked: Mapping[str, str]) -> dict[str, str]:
+    """Properties *asked* for, by their present names, but secrets and what is said in two ways."""
     by_name: dict[str, str] = {}
     unclear = set[str]()
     for name, text in asked.items():
         read_name = successor(name) or name
         if by_name.setdefault(read_name, text) != text or DIGEST.search(text):
             unclear.add(read_name)
-    return {
-        name: text
-        for name, text in by_name.items()
-        if name not in unclear and (not is_published or _PLAIN.fullmatch(text))
-    }
+    return {name: text for name, text in by_name.items() if name not in unclear}
 
 
 def _given(raw: RawLogs, name: str) -> tuple[Mapping[str, str], frozenset[str]]:

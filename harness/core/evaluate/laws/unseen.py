@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import filterfalse
 
 from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.laws.jobs import has_all_attempts
@@ -40,27 +41,18 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
         names = {*measured.raw(record.trial.id).names()}
         return names.issuperset(map(samples_name, record.loads))
 
-    untraced = [record for record in measured.done if not has_trace(record)]
-    traced = [record for record in measured.done if has_trace(record)]
-    whole = len(measured.done)
-    for subject, lacking, what in (
-        ("times of jobs", untraced, "neither histories nor traces are there"),
-        (
-            "times in traces",
-            [record for record in traced if not has_history(record)],
-            "the histories that they were made of are not there",
-        ),
-        (
-            "configurations of jobs",
-            [record for record in measured.done if not has_configuration(record)],
-            "Hadoop's own copies are not there",
-        ),
-        (
-            "loads of machines",
-            [record for record in measured.done if not has_samples(record)],
-            "the samples that they are means of are not there",
-        ),
+    done = measured.done
+    traced = [*filter(has_trace, done)]
+    made_of = "the histories that they were made of are not there"
+    samples = "the samples that they are means of are not there"
+    whole = len(done)
+    for subject, records, has_log, what in (
+        ("times of jobs", done, has_trace, "neither histories nor traces are there"),
+        ("times in traces", traced, has_history, made_of),
+        ("configurations of jobs", done, has_configuration, "Hadoop's own copies are not there"),
+        ("loads of machines", done, has_samples, samples),
     ):
+        lacking = [*filterfalse(has_log, records)]
         if lacking:
             share = "" if len(lacking) == whole else f" of {len(lacking)} of {whole} trials"
             yield f"{subject}{share}: {what}"
