@@ -228,6 +228,10 @@ class Cluster(ABC):
         """Process id on this machine of each running daemon; nothing where they run elsewhere."""
         return {}
 
+    def daemon_names(self) -> list[str]:
+        """Every daemon that belongs to the cluster (``datanode on worker2``), as it is called."""
+        return [daemon.name for daemon in daemons.daemons(self.layout)]
+
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """The last lines of every daemon's log, by its name; safe to print."""
         all_daemons = daemons.daemons(self.layout)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -236,14 +237,17 @@ def verify(bundle: Path, as_json: bool) -> int:
         harness verify bundle
         harness verify results/published/quick --json
     """
-    from harness.core.evaluate.laws import broken_laws
-    from harness.core.store import Run
     from harness.core.store.packed import opened
-    from harness.observe.storage.files import folders
     from harness.publish import verifiers
 
     folder = opened(bundle)
-    verified = verifiers.verify(folder)
+    with ThreadPoolExecutor(1) as beside:  # the verifier is a process; the laws load meanwhile
+        verification = beside.submit(verifiers.verify, folder)
+        from harness.core.evaluate.laws import broken_laws
+        from harness.core.store import Run
+        from harness.observe.storage.files import folders
+
+        verified = verification.result()
     broken = {path.name: [*map(str, broken_laws(Run(path)))] for path in folders(folder / "runs")}
     anchors = [*folder.glob("runs/*/anchors/*.json")]
     is_sound = verified.is_borne_out and not any(broken.values())

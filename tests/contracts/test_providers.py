@@ -581,6 +581,7 @@ class TestEvidence:
         """
         logs = cluster.daemon_logs(5)
 
+        assert set(cluster.daemon_names()) == set(logs)
         assert set(logs) == {
             "namenode on master", "resourcemanager on master", "historyserver on master",
             *(

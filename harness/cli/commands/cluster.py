@@ -22,6 +22,7 @@ from harness.cli.console.present import Note, Part, Rows, present, show
 from harness.clusters import lease, state
 from harness.clusters.base import Cluster
 from harness.clusters.existing.discovery import elements, whole
+from harness.clusters.host import at_once
 
 _NAME = click.option(
     "--name",
@@ -272,9 +273,10 @@ def logs(daemon: str, name: str | None, lines: int, as_json: bool) -> None:
         harness cluster logs namenode --lines 200
     """
     running = _attach(name)
-    texts = {title: text for title, text in running.daemon_logs(lines).items() if daemon in title}
+    tails = running.daemon_logs(lines)
+    texts = {title: text for title, text in tails.items() if daemon in title}
     if not texts:
-        names = sorted({title.partition(" ")[0] for title in running.daemon_logs(1)})
+        names = sorted({title.partition(" ")[0] for title in tails})
         what = f"no daemon is called {daemon!r}"
         where = f"cluster {running.name!r}"
         raise SpecError(what, where=where, fix=did_you_mean(daemon, names))
@@ -427,32 +429,23 @@ def gpu_text(gpu: Mapping[str, Any]) -> str:
 
 
 def cluster_facts(running: Cluster) -> dict[str, Any]:
-    """Everything that `harness cluster status --json` shows of a *running* cluster."""
-    nodes = _yarn_nodes(running)
-    pids = running.daemon_pids()
-    dead = running.dead_daemons()
-    try:
-        unanswering = running.missing_daemons()
-    except ClusterError:  # nobody can be reached
-        unanswering = []
+    """
+    Everything that `harness cluster status --json` shows of a *running* cluster.
+
+    Daemons, nodes and hosts are asked at once, as each answer of a loaded cluster takes its time.
+    """
+    asked = (_daemon_facts, _yarn_nodes, _host_facts)
+    daemons, nodes, hosts = at_once(lambda ask: ask(running), asked)
     return {
         "name": running.name,
         "provider": running.provider,
         "workers": running.spec.workers,
         "owner": str(state.Owner.of(running.name) or "unknown"),
         "lease_s": state.lease_s(running.name),
-        "daemons": [
-            {
-                "name": daemon,
-                "running": daemon not in dead,
-                "answers": daemon not in unanswering,
-                "pid": pids.get(daemon),
-            }
-            for daemon in running.daemon_logs(1)
-        ],
+        "daemons": daemons,
         "endpoints": running.endpoints,
         "hadoop": ", ".join(sorted({node["version"] for node in nodes})),
-        "hosts": [asdict(host) for host in running.survey()],
+        "hosts": hosts,
         "nodes": nodes,
         "limitations": list(running.limitations),
         "limits": {
@@ -461,6 +454,30 @@ def cluster_facts(running: Cluster) -> dict[str, Any]:
         },
         "folder": str(running.folder),
     }
+
+
+def _daemon_facts(running: Cluster) -> list[dict[str, Any]]:
+    """Each daemon of a cluster: whether it runs and answers, and its process on this machine."""
+    pids = running.daemon_pids()
+    dead = running.dead_daemons()
+    try:
+        unanswering = running.missing_daemons()
+    except ClusterError:  # nobody can be reached
+        unanswering = []
+    return [
+        {
+            "name": daemon,
+            "running": daemon not in dead,
+            "answers": daemon not in unanswering,
+            "pid": pids.get(daemon),
+        }
+        for daemon in running.daemon_names()
+    ]
+
+
+def _host_facts(running: Cluster) -> list[dict[str, Any]]:
+    """What the hosts of a cluster report of themselves."""
+    return [asdict(host) for host in running.survey()]
 
 
 def _yarn_nodes(running: Cluster) -> list[dict[str, Any]]:

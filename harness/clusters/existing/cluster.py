@@ -328,6 +328,10 @@ class ExistingCluster(Cluster):
             self._dead = dict.fromkeys((f"nodemanager on {node_id}" for node_id in lost), "died")
         return self._dead
 
+    def daemon_names(self) -> list[str]:
+        """The daemons that are known of a cluster that others run."""
+        return [*self.daemon_logs()]
+
     def daemon_logs(self, lines: int = 20) -> dict[str, str]:
         """Where the daemons' logs can be read: they are not ours."""
         host = self.layout.master.name
