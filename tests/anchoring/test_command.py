@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.core.evaluate.laws import broken_laws
 from harness.core.store import Run, anchors
 from harness.core.store.anchors import name_of_answer, order_words, unanchored_why
 from harness.core.store.evidence import CHAIN, Chain
@@ -264,6 +265,7 @@ def test_an_end_of_another_chain_is_named(run, capsys):
     status, out = checked(capsys, Run(held.path))
     assert status == 7
     assert "anchors/end.json is of another chain" in out
+    assert "anchors/end.json" in {breach.law for breach in broken_laws(Run(held.path))}
 
 
 def test_an_end_whose_stamp_was_made_up(run, capsys):

@@ -50,6 +50,7 @@ LAWS = (
         "scored trials start after the seal",
         moments.sealed_before_scored,
     ),
+    Law("anchors/end.json", "the end that was told is that of the chain", moments.end_was_told),
     Law("manifest.json: created_s", "a run is opened before all in it", moments.opened_before_all),
     Law("job ids", "ids of jobs ascend with time and starts of clusters", jobs.job_ids_ascend),
     Law(

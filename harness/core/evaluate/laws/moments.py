@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.laws.measured import CLOCK_S, Measured
+from harness.core.store.anchors import end_problem
 from harness.core.store.evidence import Line
 from harness.core.store.seal import SEAL
 
@@ -59,6 +60,12 @@ def sealed_before_scored(measured: Measured) -> Iterator[str]:
     for record in measured.records.values():
         if record.trial.is_scored and record.started_s < sealed_s - CLOCK_S:
             yield f"trial {record.trial.id} started before the predictions were sealed"
+
+
+def end_was_told(measured: Measured) -> Iterator[str]:
+    """Whoever was told the end of a run was told the last line that its chain had then."""
+    if problem := end_problem(measured.run):
+        yield problem
 
 
 def opened_before_all(measured: Measured) -> Iterator[str]:
