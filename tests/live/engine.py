@@ -96,7 +96,8 @@ class PrivateEngine:
             [
                 "setpriv", "--pdeathsig", "KILL",  # it does not outlive tests that are killed
                 "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child",
-                "--mount-proc", "dockerd",
+                # the first process of its namespace waits for the shims, as dockerd would not
+                "--mount-proc", "sh", "-c", '"$@" & wait', "init", "dockerd",
                 "--host", self.address, "--data-root", str(self.data),
                 "--exec-root", f"{self.folder}/exec", "--pidfile", f"{self.folder}/pid",
                 "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--bridge=none",
