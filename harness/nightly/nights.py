@@ -8,7 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
+from pydantic import ValidationError
+
 from harness.base.documents.wording import by_number, count
+from harness.base.errors import DataError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -139,7 +142,7 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
         yield from residual_points(trials, common, evaluation.predictions)
     rates = [rate for rate in map(evaluation.rate, done.values()) if rate]
     if rates:
-        yield Point(kind="control", quantity=PROBE, raw=tuple(rates))
+        yield _point(kind="control", quantity=PROBE, raw=rates)
     for workload, profile in profiles.items():
         yield from cost_points(workload, profile)
 
@@ -157,7 +160,7 @@ def time_points(
         if not is_control:
             reference_s = [trial.reference_s.get(quantity, math.nan) for trial in trials]
         times = {"raw": raw_s, "reference": reference_s}
-        yield Point.model_validate({"kind": kind, "quantity": quantity, **common, **times})
+        yield _point(kind=kind, quantity=quantity, **common, **times)
 
 
 def residual_points(
@@ -170,14 +173,27 @@ def residual_points(
             if min(ratios) <= 0:
                 continue
             residual = {"raw": ratios, "model": prediction.model, "quantity": COMPARED}
-            yield Point.model_validate({"kind": "residual", **common, **residual})
+            yield _point(kind="residual", **common, **residual)
 
 
 def cost_points(workload: str, profile: Profile) -> Iterator[Point]:
     """What is above 0 of the statistics and costs of a profile."""
     for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
         if cost.value > 0:
-            yield Point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
+            yield _point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
+
+
+def _point(**fields: object) -> Point:
+    """A point of a night; `DataError` where a number is none that a machine could have."""
+    try:
+        return Point.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        names = (fields.get(name) for name in ("workload", "model", "quantity"))
+        what = f"{' '.join(str(name) for name in names if name)}: {first['msg'].lower()}"
+        fix = "look at what the run was given: harness profile RUN --json, harness score RUN"
+        where = f"{fields['kind']} numbers of the run"
+        raise DataError(f"{what}, and it is {first['input']!r}", where=where, fix=fix) from error
 
 
 def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:

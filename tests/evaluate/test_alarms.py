@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from harness.base.errors import DataError
+from harness.base.records.profile import Profile, Statistic
 from harness.nightly import alarms, columns
 from harness.nightly.alarms import Judge, current, judged, tables
 from harness.nightly.columns import read_csv, seconds_of
-from harness.nightly.nights import levels
+from harness.nightly.nights import cost_points, levels
 from harness.nightly.power import first_week
 from harness.nightly.records import Acceptance, Night, Point, Series
 
@@ -474,3 +475,13 @@ def test_one_of_two_columns_is_not_most_of_them(moved, tmp_path):
     (alarm,) = Judge(table).judge()
     assert alarm.series == moved
     assert alarm.low < 0.31 < alarm.high
+
+
+def test_a_cost_that_no_machine_has_is_named():
+    """
+    A profile may hold any number; the history of nights holds none that its means cannot bear.
+    """
+    cost = Statistic(value=1e300, count=3, spread=0.1, source="fit")
+    profile = Profile(workload="terasort", costs={"map_cpu_s_per_record": cost})
+    with pytest.raises(DataError, match=r"terasort map_cpu_s_per_record: .* and it is 1e\+300"):
+        list(cost_points("terasort", profile))

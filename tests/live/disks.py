@@ -53,7 +53,7 @@ STAGES = {
     "compare": ["compare", "RUN", "OTHER", "-o", "OUT.csv"],
     "ask": ["ask", "RUN", *ASKED, "-o", "OUT.csv"],
     "catalog": ["catalog", "add", "JOBS"],
-    "calibrate": ["calibrate", "--workers", "1", "--budget", "1m", "-o", "OUT.json"],
+    "calibrate": ["calibrate", "--workers", "1", "--budget", "2m", "-o", "OUT.json"],
     "nightly": ["nightly", str(NIGHT), "--results-dir", "RESULTS"],
     "gc": ["gc", "--results-dir", "RESULTS"],
 }

@@ -16,6 +16,7 @@ from harness.base.records.trial import ClusterSpec
 from harness.catalog.catalog import Catalog
 from harness.clusters.existing.cluster import ExistingCluster
 from harness.clusters.hadoop_home.home import HadoopHome
+from harness.core.evaluate.laws import broken_laws
 from harness.core.store import Store
 from harness.hardware.transfer import read_hardware
 from tests.catalog.test_places import assert_equal
@@ -66,6 +67,7 @@ def test_an_experiment_from_end_to_end(foreign, tmp_path):
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
+    assert broken_laws(run) == []
     for trial in run.trials():
         names = run.raw(trial).names()
         assert "job-0-history.jhist" in names
@@ -139,6 +141,7 @@ def test_a_cluster_of_another_hadoop(tmp_path, monkeypatch):
 
     assert done.returncode == 0, done.stderr
     run = Store(results).latest("smoke")
+    assert broken_laws(run) == []
     manifest = json.loads((run.path / "manifest.json").read_text())
     lost, report = " | ".join(manifest["limitations"]), (run.path / "report.md").read_text()
     assert [(r.state, r.versions.hadoop) for r in run.trials().values()] == [("done", OLDER)] * 3

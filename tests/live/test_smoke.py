@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from harness.clusters.docker.engine import Engine
+from harness.core.evaluate.laws import broken_laws
 from harness.core.store import Store
 from tests.live import engine as engines
 from tests.live.bare_hosts import lacking, trusted_hosts
@@ -78,7 +79,7 @@ def existing(folder, monkeypatch):
 def test_smoke(provider, tmp_path, monkeypatch):
     """
     All trials are done and traced, every model has its scores, the machines' speed is known
-    where the provider has a way to them.
+    where the provider has a way to them, and the records keep the laws between them.
     """
     name = provider.__name__
     results = tmp_path / "results"
@@ -102,6 +103,7 @@ def test_smoke(provider, tmp_path, monkeypatch):
     assert all(run.has_trace(trial) for trial in run.trials())
     assert sampled == [name != "existing"] * TRIALS
     assert {row.model for row in run.read_scores().summaries} == MODELS
+    assert broken_laws(run) == []
     report = (run.path / "report.html").read_text()
     assert report.startswith("<!DOCTYPE html>")
     assert SAID.get(name, "") in report

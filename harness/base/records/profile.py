@@ -6,9 +6,9 @@ Names are the field names of ``docs/models``; units are bytes, records and secon
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import FailFast, Field
 
 from harness.base.records.prediction import JobConfig
 from harness.base.records.statistics import rows_of
@@ -162,6 +162,7 @@ class Profile(Record):
     jobs: tuple[ProfiledJob, ...] = ()
     starts: tuple[StartsAtOnce, ...] = ()
     warnings: tuple[str, ...] = ()
-    refits: tuple[Profile, ...] = ()
-    repeats: tuple[Profile, ...] = ()
-    draws: tuple[dict[str, float], ...] = ()
+    # A profile of a stranger may have any number of these: the first that is wrong is enough.
+    refits: Annotated[tuple[Profile, ...], FailFast()] = ()
+    repeats: Annotated[tuple[Profile, ...], FailFast()] = ()
+    draws: Annotated[tuple[dict[str, float], ...], FailFast()] = ()

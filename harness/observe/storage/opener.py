@@ -194,7 +194,7 @@ class Opener:
         try:
             return check(value)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             # Keys of a mapping are among the fields: they are data.
             field = excerpt(".".join(str(part) for part in first["loc"]), 200)
             if first["type"] == "extra_forbidden" and version == SCHEMA_VERSION:
