@@ -213,3 +213,24 @@ def test_ranked_bundles_say_so(capsys):
     out = capsys.readouterr().out
     assert out.startswith("ranked: rules, experiment, division and system are the same\n")
     assert "what differs" not in out
+
+
+def test_footnotes_of_bundles_are_numbered(capsys):
+    """
+    Each sentence of a bundle has the number of its footnote, which is that of no other bundle.
+    """
+    quotes = {
+        "one": (["ernest is nearest.", "ptc is not."], "A comparison; bundle 3c18."),
+        "two": (["ptc is nearest."], "Another; bundle 77aa."),
+    }
+    show(*shown_bundles(SideBySide(["one", "two"], {}, "", {}, ROWS, quotes), shows_facts=False))
+
+    lines = capsys.readouterr().out.splitlines()
+    place = lines.index("\u201cernest is nearest.\u201d [1]")
+    assert lines[place : place + 5] == [
+        "\u201cernest is nearest.\u201d [1]",
+        "\u201cptc is not.\u201d [1]",
+        "  [1] A comparison; bundle 3c18.",
+        "\u201cptc is nearest.\u201d [2]",
+        "  [2] Another; bundle 77aa.",
+    ]

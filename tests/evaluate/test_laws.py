@@ -20,11 +20,14 @@ from hypothesis import strategies as st
 from harness.base.errors import EvidenceError
 from harness.base.records.trial import Cell, ClusterSpec, WorkloadSpec
 from harness.cli import main
+from harness.core.evaluate import steps
 from harness.core.evaluate.laws import LAWS, broken_laws, jobs, most_at_once, unseen_by_laws
 from harness.core.evaluate.laws.logs import configured_as_cell
 from harness.core.evaluate.laws.measured import Measured
 from harness.core.evaluate.laws.plan import require_same_file
+from harness.core.evaluate.provenance import blind_refusals
 from harness.core.store.run import Run
+from harness.core.store.seal import RunSeal
 from harness.pseudonyms.names import Pseudonyms
 from harness.publish.evidence import copy_run
 from tests.run.test_older import OLDER
@@ -460,6 +463,54 @@ def test_a_forgery_breaks_the_law_of_its_place(forged, forge):
     """
     forge(forged)
     assert FORGERIES[forge] in places(forged)
+
+
+def move_seal(run):
+    """
+    The predictions were sealed when all had been measured.
+    """
+    name = "predictions/sealed.json"
+    change_chain(
+        run,
+        lambda lines: [
+            *[line for line in lines if line["name"] != name],
+            *[line for line in lines if line["name"] == name],
+        ],
+    )
+
+
+@pytest.mark.process
+def test_a_seal_behind_what_is_scored_is_no_seal(forged):
+    """
+    Although the chain and its end were made anew: each scored trial is named.
+    """
+    done = [record for record in forged.trials().values() if record.state == "done"]
+    scored = [record.trial.id for record in done if record.trial.is_scored]
+    assert scored
+    assert blind_refusals(forged, done) == []
+    move_seal(forged)
+    assert blind_refusals(Run(forged.path), done) == [
+        f"trial {trial_id} was measured before the predictions were sealed" for trial_id in scored
+    ]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "forge", [cut_plan, copy_repeat, overlap], ids=lambda forge: forge.__name__
+)
+def test_strict_scores_refuse_what_breaks_a_law(forged, forge, monkeypatch, capsys):
+    """
+    By its place, where all hashes agree; without --strict it is said.
+    """
+    forge(forged)
+    monkeypatch.setattr(RunSeal, "check", lambda *_: None)
+    monkeypatch.setattr(Run, "check_evidence", lambda *_, **__: True)
+    monkeypatch.setattr(steps, "blind_refusals", lambda *_: [])
+
+    assert main(["score", str(forged.path), "--strict"]) == EvidenceError.exit_status
+    said = capsys.readouterr().err
+    assert "the run contradicts itself:" in said
+    assert FORGERIES[forge] in said
 
 
 def keep_all_attempts(run):

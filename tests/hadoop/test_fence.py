@@ -4,6 +4,8 @@ What keeps others out of a cluster, in its site files.
 
 import json
 
+import pytest
+
 from harness.base.hadoop import fence, site
 from harness.base.hadoop.daemons import (
     Daemon,
@@ -88,6 +90,27 @@ def test_an_experiment_cannot_open_it():
         "cluster.site.dfs.permissions.enabled keeps others out of the cluster",
         "cluster.site.hadoop.security.authorization keeps others out of the cluster",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("security.applicationclient.protocol.hosts", "*"),
+        ("security.client.protocol.hosts", "*"),
+        ("dfs.namenode.rpc-bind-host", "0.0.0.0"),
+        ("dfs.namenode.http-bind-host", "0.0.0.0"),
+        ("mapreduce.jobhistory.bind-host", "0.0.0.0"),
+        ("hadoop.proxyuser.me.hosts", "*"),
+        ("dfs.permissions.superusergroup", "users"),
+        ("hadoop.security.impersonation.provider.class", "evil.All"),
+    ],
+)
+def test_no_property_of_a_site_lets_others_in(name, value):
+    """
+    Lists of hosts, addresses to listen at, who may act as whom: each is refused by its name.
+    """
+    (refused,) = site.refused_overrides(ClusterSpec(site={name: value}))
+    assert refused.startswith(f"cluster.site.{name} ")
 
 
 def test_the_secret_stands_in_one_file():

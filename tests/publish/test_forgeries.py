@@ -7,8 +7,9 @@ import shutil
 
 import pytest
 
-from harness.base.errors import EvidenceError
+from harness.base.errors import DataError, EvidenceError, SpecError
 from harness.cli import main
+from harness.core.run.reproduce import reproduce
 from harness.core.store.sums import REPLICATIONS, SUMS, check_sums, write_sums
 from harness.observe.storage.opener import Opener
 from harness.publish import verify
@@ -24,7 +25,7 @@ from harness.publish.data import make_claim, write_tables
 from harness.publish.publication import PUBLICATION
 from harness.publish.remade import page_differences
 from harness.publish.verifiers import former_verifiers
-from tests.evaluate.test_flow import scored
+from tests.evaluate.test_flow import EXPERIMENT, evaluation, fill, scored
 from tests.publish.test_whole_bundle import nothing_is_drawn  # noqa: F401  (a fixture)
 
 
@@ -86,6 +87,106 @@ def test_every_page_that_was_changed_is_named(forged, tmp_path):
         path.write_bytes(path.read_bytes().replace(b"e", b"i", 1) + b" ")
     write_sums(forged)
     assert set(pages) <= differing(forged, tmp_path / "scratch")
+
+
+def exchange_predictions(run):
+    """
+    Each of two models has predicted what the other has.
+    """
+    answers = run.read_predictions()
+    for name, other in (("whatif", "whatif-mr2"), ("whatif-mr2", "whatif")):
+        given = [each.model_copy(update={"model": name}) for each in answers[other]]
+        run.write_predictions(name, given)
+
+
+def fit_predictions(run):
+    """
+    A model has predicted what was measured, but 0.4 %.
+    """
+    measured = {each.cell: each.raw_s for each in run.read_scores().measurements}
+    answers = []
+    for each in run.read_predictions()["whatif"]:
+        times_s = measured.get(each.cell, {})
+        fitted = {
+            name: 1.004 * seconds for name, seconds in times_s.items() if getattr(each, name, None)
+        }
+        if each.body_s is not None:
+            fitted["body_s"] = 1.004 * times_s["attempts_s"]
+        answers.append(each.model_copy(update=fitted))
+    run.write_predictions("whatif", answers)
+
+
+def sealed_anew(folder, forge):
+    """
+    A finished run whose predictions are other ones; seal, chain, scores and end agree with them.
+    """
+    run = scored(folder)
+    forge(run)
+    run.seal.add()
+    evaluation(run).score()
+    run.update_manifest(machine={"cores": 2, "memory_bytes": 2**34})
+    run.finish()
+    run.seal.check()
+    assert run.check_evidence()
+    return run
+
+
+@pytest.mark.parametrize(
+    ("forge", "models"),
+    [(exchange_predictions, {"whatif", "whatif-mr2"}), (fit_predictions, {"whatif"})],
+    ids=lambda part: getattr(part, "__name__", None),
+)
+def test_predictions_that_no_model_makes_are_named(tmp_path, forge, models):
+    """
+    By model and cell, from the run and from its bundle: the models predict again.
+    """
+    run = sealed_anew(tmp_path / "results", forge)
+    bundle = tmp_path / "bundle"
+    publish([run], bundle, level="traces")
+    verify.check(bundle)  # it alone cannot see it
+
+    for again in (
+        reproduce(run, tmp_path / "of the run", "profiles"),
+        reproduce_bundle(bundle, tmp_path / "of the bundle", ""),
+    ):
+        (differences,) = (found for stage, found in again if stage.startswith("predictions"))
+        assert {each.model for each in differences if not each.is_equal} == models
+
+
+def test_a_run_whose_evidence_was_taken_away_is_not_published(tmp_path):
+    """
+    It is like those of earlier versions, which nobody can check.
+    """
+    run = scored(tmp_path / "results")
+    run.finish()
+    for path in [run.path / "trials.jsonl", *run.path.glob("trials/*/evidence.json")]:
+        path.unlink()
+
+    with pytest.raises(DataError, match="it has no evidence"):
+        publish([run], tmp_path / "bundle", level="traces")
+    assert not (tmp_path / "bundle").exists()
+
+
+def test_an_experiment_of_a_bundle_that_does_more_is_not_measured(tmp_path, monkeypatch, capsys):
+    """
+    Whoever measures it again runs nothing of a stranger's that he has not allowed by name.
+    """
+    code = "mapreduce.map.env: LD_PRELOAD=/tmp/x.so"
+    text = EXPERIMENT.replace("configuration:\n", f"configuration:\n  {code}\n")
+    run = fill(tmp_path / "results", text)
+    made = evaluation(run)
+    made.profile()
+    made.predict()
+    made.score()
+    run.finish()
+    publish([run], tmp_path / "bundle", level="scores")
+    monkeypatch.setattr("harness.cli.commands.steps.measure", None)
+    measure = ["reproduce", str(tmp_path / "bundle"), "--measure"]
+
+    assert main([*measure, "--results-dir", str(tmp_path / "anew")]) == SpecError.exit_status
+    said = capsys.readouterr().err
+    assert "mapreduce.map.env loads code or runs a command" in said
+    assert "--allow mapreduce.map.env" in said
 
 
 def change_system(bundle):

@@ -10,8 +10,10 @@ import io
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 
 from collections import defaultdict
 from functools import cache
@@ -865,6 +867,55 @@ def test_only_trials_that_name_the_seal_make_a_run_blind(bundle, column):
     write_sums(bundle)
 
     assert "were sealed after the measurement" in complaint(bundle)
+
+
+TO_UNPACK = (
+    "this is a packed bundle: unpack it with  tar xzf bundle.tar.gz  (and each archive of"
+    " evidence/, where there is one, in the same place), then  python3 -I -S verify.py bundle"
+)
+
+
+@pytest.mark.parametrize("name", ["bundle.tar.gz", "b.tar", "b.tgz", "b.tar.zst", "b.zip", "."])
+def test_a_packed_bundle_is_to_be_unpacked(tmp_path, name, capsys):
+    """
+    Its archive, or the folder in which that lies: one line has the command.
+    """
+    folder = tmp_path / "packed"
+    folder.mkdir()
+    (folder / (name if name != "." else "bundle.tar.gz")).write_bytes(b"x")
+
+    assert verify.main(folder / name) == 1
+    assert capsys.readouterr() == ("", f"{folder / name}: {TO_UNPACK}\n")
+
+
+def test_a_folder_that_was_unpacked_is_checked_whatever_lies_beside(bundle, capsys):
+    """
+    It is not asked for again.
+    """
+    (bundle / "bundle.tar.gz").write_bytes(b"x")
+
+    assert verify.main(bundle) == 1
+    assert "bundle.tar.gz: SHA256SUMS lacks it" in capsys.readouterr().err
+
+
+@pytest.mark.process
+def test_the_command_that_unpacks_a_bundle_does(bundle, tmp_path):
+    """
+    As it is printed.
+    """
+    with tarfile.open(tmp_path / "bundle.tar.gz", "w:gz") as tar:
+        tar.add(bundle, "bundle")
+    shutil.copy(verify.__file__, tmp_path)
+    told = run_alone(tmp_path)
+    unpacking, checking = re.findall(r"with  (.+?)  \(.*then  (.+)\n", told.stderr)[0]
+    done = [
+        subprocess.run(command.split(), cwd=tmp_path, capture_output=True, text=True, check=False)
+        for command in (unpacking, checking)
+    ]
+
+    assert (told.returncode, told.stdout) == (1, "")
+    assert [each.returncode for each in done] == [0, 0]
+    assert done[1].stdout.splitlines()[-1].startswith("verified: SHA256SUMS (")
 
 
 @pytest.mark.process

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from harness.base.errors import EvidenceError
-from harness.core.store.evidence import Chain
+from harness.core.store.evidence import DISCARDED, Chain
 from harness.observe.storage.opener import Opener
 
 
@@ -108,6 +108,62 @@ class TestCheck:
         path.write_text("".join(lines))
 
         with pytest.raises(EvidenceError, match=f"line {number + 2} does not follow"):
+            measured.check_evidence()
+
+    @pytest.mark.parametrize(("first", "second"), [(0, 1), (1, 2)])
+    def test_finds_two_lines_that_were_exchanged(self, measured, first, second):
+        """
+        Each is as it was written, and no hash was made anew.
+        """
+        path = measured.path / "trials.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        lines[first], lines[second] = lines[second], lines[first]
+        path.write_text("".join(lines))
+
+        with pytest.raises(EvidenceError, match=f"line {first + 1} does not follow"):
+            measured.check_evidence()
+
+    @pytest.mark.parametrize("kind", DISCARDED)
+    def test_finds_a_discarded_trial_that_was_removed(self, run, make, kind):
+        """
+        What warmed the cluster, failed before or was disturbed has a line of its own.
+        """
+        (trial, *_) = plan = make.trials()
+        run.write_plan(plan)
+        if kind == "retried":
+            make.commit(run, trial, state="failed", reason="r")
+        else:
+            run.start_trial(trial).discard(kind, make.record(trial))
+        make.commit(run, trial)
+        run.finish()
+        assert run.check_evidence()
+        shutil.rmtree(run.path / kind)
+
+        with pytest.raises(EvidenceError, match=f"{kind}/{trial.id}-1 is missing"):
+            run.check_evidence()
+
+    @pytest.mark.parametrize(
+        "changes", [{"harness": "9"}, {"machine": {"cores": 128}}, {"overrides": ["repeat=9"]}]
+    )
+    def test_finds_a_manifest_that_was_changed_where_the_end_was_taken_away(
+        self, measured, changes
+    ):
+        """
+        Its later lines are cut off with the mark; the first one is still about it.
+        """
+        path, manifest = measured.path / "trials.jsonl", measured.path / "manifest.json"
+        first = manifest.read_bytes()
+        kept = path.read_bytes()
+        measured.update_manifest(machine={"cores": 2})
+        measured.finish()
+        assert measured.check_evidence()
+
+        path.write_bytes(kept)
+        (measured.path / "finished").unlink()
+        manifest.write_bytes(first)
+        assert measured.check_evidence()
+        edit(manifest, **changes)
+        with pytest.raises(EvidenceError, match=r"manifest\.json was changed"):
             measured.check_evidence()
 
     def test_finds_a_trial_that_was_cut_off_with_its_lines(self, measured):
