@@ -58,6 +58,12 @@ class DataError(HarnessError):
     exit_status = 7
 
 
+class UnmetError(HarnessError):
+    """What was asked to hold does not: nothing is wrong with the files, nor with the command."""
+
+    exit_status = 1
+
+
 class EvidenceError(DataError):
     """Stored results are not as they were measured or sealed: changed, missing or added."""
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from harness.base.documents.document import Document, Section
 from harness.base.documents.wording import by_number, count
-from harness.base.errors import DataError, SpecError
+from harness.base.errors import DataError, SpecError, UnmetError
 from harness.base.records.trial import SCHEMA_VERSION
 from harness.base.version import __version__
 from harness.core.evaluate.flow import Evaluation
@@ -232,8 +232,8 @@ def write_pages(
     claimed = publication.division or rules_check.division
     if claimed == "closed" and rules_check.unmet:
         what = "\n  ".join(["the closed division is not met:", *rules_check.unmet.values()])
-        fix = "publish it as open: --division open"
-        raise DataError(what, where=name_of(scratch), fix=fix)
+        fix = "measure again what a machine decides (R08 to R10), or publish it as --division open"
+        raise UnmetError(what, where=name_of(scratch), fix=fix)
     publication = publication.model_copy(update={"division": claimed})
     _write(scratch / PUBLICATION, json_bytes(publication.model_dump(mode="json")).decode())
     _write(scratch / RULES_FILE, json_bytes(rules_document(rules_check, claimed)).decode())
@@ -243,8 +243,9 @@ def write_pages(
     if pseudonyms is not None:
         _refuse_private(pseudonyms, scratch, name_of(scratch))
     authors = publication.authors
-    _write(scratch / "CITATION.cff", crate.citation(claim, authors, licence))
-    metadata = crate.crate(claim, authors, licence, bundle_hashes(scratch), scratch)
+    labelled = claim._replace(labels=tuple(rules_check.labels))
+    _write(scratch / "CITATION.cff", crate.citation(labelled, authors, licence))
+    metadata = crate.crate(labelled, authors, licence, bundle_hashes(scratch), scratch)
     _write(scratch / "ro-crate-metadata.json", metadata)
     write_sums(scratch)
     checked = rules_check.model_copy(update={"claimed": claimed})

@@ -42,6 +42,7 @@ from harness.publish.data import (
     TABLES,
     in_present_words,
     make_claim,
+    paragraphs_of,
     read_table,
     write_tables,
 )
@@ -118,7 +119,7 @@ class SideBySide(NamedTuple):
     Several bundles: *head* has what differs, a value for each; *rows* are in the order of errors.
 
     *not_ranked* says why rows are in the order of names instead.  *quotes* have, for each bundle,
-    the sentences to quote and their footnote.
+    what to quote of each run, and the footnote.
     """
 
     bundles: list[str]
@@ -445,9 +446,9 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         footnote = f"{claim.title}; bundle {opener.sha256(folder / SUMS)[:16]},"
         footnote += f" rules {rules_check.claimed_by or 'of no version'},"
         footnote += f" {rules_check.claimed} division, {claim.date}; {_status(bundle)}."
-        lines = verified_claim(folder)
-        sentences = [line.removeprefix("- ") for line in lines if line.startswith("- ")]
-        quotes[name] = (sentences, footnote)
+        if rules_check.labels:
+            footnote += f" Labels: {', '.join(rules_check.labels)}."
+        quotes[name] = (paragraphs_of(verified_claim(folder)), footnote)
     head = differing_facts(sides)
     not_ranked = why_not_ranked(head)
     rows.sort(key=lambda row: row[:4] if not_ranked else (row.experiment, row.error, row.model))

@@ -8,7 +8,7 @@ import math
 import re
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, groupby
 from pathlib import Path
@@ -309,16 +309,38 @@ def read_table(bundle: Opener, name: str) -> list[dict[str, str]]:
 
 
 class Claim(NamedTuple):
-    """A *title*, the *date* (ISO) of the measurements, and the *lines* about each run."""
+    """
+    A *title*, the *date* (ISO) of the measurements, and the *lines* about each run.
+
+    *labels* are those that the rules give its bundle.
+    """
 
     title: str
     date: str
     lines: tuple[str, ...]
+    labels: tuple[str, ...] = ()
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """All that is said of each run, and of runs together, in a paragraph each."""
+        return paragraphs_of(self.lines)
 
     @property
     def abstract(self) -> str:
-        """All of it in one paragraph."""
-        return " ".join(line.strip().removeprefix("- ") for line in self.lines)
+        """All of it in one paragraph, behind its labels."""
+        marked = f"Labels: {', '.join(self.labels)}. " if self.labels else ""
+        return f"{marked}{' '.join(self.paragraphs)}"
+
+
+def paragraphs_of(claim_lines: Iterable[str]) -> list[str]:
+    """The lines of a claim, each of its parts as one paragraph."""
+    paragraphs = list[str]()
+    for line in claim_lines:
+        if line.startswith("- ") or not paragraphs:
+            paragraphs.append(line.removeprefix("- ").strip())
+        else:
+            paragraphs[-1] += f" {line.strip()}"
+    return paragraphs
 
 
 def make_claim(evaluations: Sequence[Evaluation], end_s: float | None = None) -> Claim:

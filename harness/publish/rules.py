@@ -27,6 +27,7 @@ from harness.base.version import __version__
 from harness.core.evaluate.laws import broken_laws
 from harness.core.evaluate.provenance import blind_refusals, model_code
 from harness.core.experiment.model import Experiment
+from harness.core.reports.answer import foreign_sentence
 from harness.core.reports.sections.method import flatten
 from harness.core.store import Run, check_name
 from harness.core.store.anchors import order_words, unanchored_why
@@ -343,6 +344,8 @@ class BundledRun:
         local = [row["trial"] for row in self.rows("trials") if row["start"].startswith("local")]
         if local:
             labels["runner=local"] = f"Hadoop's local runner, no cluster: {_some(local)}"
+        if others := foreign_sentence(records).strip():
+            labels["others used the machine"] = others
         is_blind, reason = self.is_blind()
         if not is_blind:
             labels["not blind"] = reason

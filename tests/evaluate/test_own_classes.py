@@ -3,6 +3,7 @@ Classes of a user's own: how they are named, found, kept, and what is said of th
 """
 
 import os
+import resource
 import threading
 
 from multiprocessing.connection import Connection
@@ -720,3 +721,22 @@ def test_own_code_is_a_record():
     kept = OwnCode(code=code, name="a", source="x", lines={"": 1})
 
     assert OwnCode.model_validate_json(kept.model_dump_json()) == kept
+
+
+@pytest.mark.parametrize(
+    ("hard", "most"),
+    [
+        (resource.RLIM_INFINITY, own_model.MOST_MEMORY_BYTES),
+        (2**50, own_model.MOST_MEMORY_BYTES),
+        (6_144_000_000, 6_144_000_000),
+    ],
+)
+def test_memory_is_what_the_user_leaves(monkeypatch, hard, most):
+    """
+    A limit of one's own (``ulimit -v``) is not raised, which nobody but root may.
+    """
+    given = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (hard, hard))
+    monkeypatch.setattr(resource, "setrlimit", lambda *limits: given.append(limits))
+    own_model._bound_memory()
+    assert given == [(resource.RLIMIT_AS, (most, most))]

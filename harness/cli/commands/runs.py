@@ -366,14 +366,14 @@ def _verdicts(run: Run, model_count: int) -> tuple[str, str]:
 
     Older scores have no answer, but which of so many models are nearest: with all names, in brief.
     """
-    from harness.core.reports.answer import answer_sentence
+    from harness.core.reports.answer import answer_sentence, foreign_sentence
 
     if not run.is_scored:
         state = "not scored" if run.seal.exists() else "not predicted"
         return state, f"{state}, of {count(model_count, 'model')}"
     score_book = run.read_scores()
     if score_book.answer is not None:
-        sentence = answer_sentence(score_book.answer)
+        sentence = foreign_sentence(run.trials().values()) + answer_sentence(score_book.answer)
         # A perfect model, and what others lose, stand in `harness show`.
         return sentence, re.split("; a perfect model|; others lose", sentence)[0].rstrip(".")
     ranking = score_book.ranking()

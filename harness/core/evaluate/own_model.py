@@ -281,10 +281,18 @@ class _Printed(StringIO):
         return super().write(text)
 
 
+def _bound_memory() -> None:
+    """Leave this process `MOST_MEMORY_BYTES`, or what it has if that is less (``ulimit -v``)."""
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    is_less = hard != resource.RLIM_INFINITY and hard < MOST_MEMORY_BYTES
+    most_bytes = hard if is_less else MOST_MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
+
+
 def _answer_questions(pipe: Connection) -> None:
     """Be that process: load the model, and ask it every question until there are no more."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY_BYTES, MOST_MEMORY_BYTES))
+    _bound_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness ends it
     faulthandler.enable(2, all_threads=False)
     model_class = OwnCode.model_validate_json(pipe.recv_bytes())

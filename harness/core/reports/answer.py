@@ -34,7 +34,7 @@ from harness.base.records.score import (
     Tally,
 )
 from harness.base.records.trace import CPU
-from harness.base.records.trial import LimitedCluster
+from harness.base.records.trial import LimitedCluster, TrialRecord
 from harness.base.stats.resampling import FEWEST_CELLS
 from harness.base.text import excerpt
 from harness.core.reports.data import ReportData
@@ -64,7 +64,7 @@ def headline(results: ReportData) -> str:
     """
     found = results.score_book.answer
     if found is not None:
-        return f"{foreign_sentence(results)}{answer_sentence(found)}"
+        return f"{foreign_sentence(results.trials)}{answer_sentence(found)}"
     ranking = results.score_book.ranking()
     done = len(results.trials)
     done -= len(results.failed_trials)
@@ -88,11 +88,11 @@ def headline(results: ReportData) -> str:
     return f"No answer: no prediction could be scored.{counted}"
 
 
-def foreign_sentence(results: ReportData) -> str:
-    """Say that what was measured is what others did, where that is so in most scored trials."""
+def foreign_sentence(trials: Iterable[TrialRecord]) -> str:
+    """Say that what was measured is what others did, where that is so in most scored *trials*."""
     shares = [
         foreign_share
-        for record in results.trials
+        for record in trials
         if record.trial.is_scored
         and record.state == "done"
         and (foreign_share := record.most("others")) is not None
@@ -189,7 +189,7 @@ def facts(results: ReportData) -> Facts:
     if results.seal and any(record.trial.is_scored for record in results.trials):
         rests_on.append(order_sentence(results.seal))
     return Facts(
-        good_for=() if foreign_sentence(results) else tuple(uses(results)),
+        good_for=() if foreign_sentence(results.trials) else tuple(uses(results)),
         rests_on=tuple(rests_on),
         would_decide=tuple(open_pairs),
         caveats=tuple(caveats(results, ranking)),
