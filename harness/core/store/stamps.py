@@ -43,7 +43,8 @@ class Stamp(NamedTuple):
     """
     What a stamp says: the *imprint* of what was stamped, the moment, and the authority's *name*.
 
-    The name is its common name and organization, or its address; empty: the stamp has none.
+    The name is its common name and organization, or its address, as the stamp has it or else the
+    signer's certificate in it; empty: neither is there.
     """
 
     imprint: bytes
@@ -110,6 +111,8 @@ def read_stamp(data: bytes) -> Stamp:
         if field.tag == _FIRST:
             (general_name,) = _parts(data, field)
             name = _name(data, general_name)
+    with suppress(ValueError):  # the stamp can be read without it
+        name = name or _signer(data, signed)
     return Stamp(data[hashed.content : hashed.end], _moment(data, moment), name)
 
 
@@ -178,6 +181,25 @@ def _signed_data(data: bytes, token: _Element) -> list[_Element]:
     return [content, *others]
 
 
+def _signer(data: bytes, signed: list[_Element]) -> str:
+    """Whose the certificate is that the signature names, among those that lie beside it."""
+    *others, signers = signed
+    signer, *_ = _parts(data, signers)
+    _, sought, *_ = _parts(data, signer)
+    for certificate in (
+        each for part in others if part.tag == _FIRST for each in _parts(data, part)
+    ):
+        signed_part, *_ = _parts(data, certificate)
+        fields = [
+            field for field in _parts(data, signed_part) if field.tag != _FIRST
+        ]  # its version
+        serial, _, issuer, _, subject, *_ = fields
+        held = data[issuer.start : issuer.end] + data[serial.start : serial.end]
+        if data[sought.content : sought.end] == held:
+            return _name_of_parts(data, subject)
+    return ""
+
+
 def _expected(data: bytes, element: _Element, *tags: int) -> list[_Element]:
     """Parts of *element*; `ValueError`: they have not these *tags*."""
     parts = _parts(data, element)
@@ -229,13 +251,18 @@ def _moment(data: bytes, element: _Element) -> datetime:
 
 
 def _name(data: bytes, general_name: _Element) -> str:
-    """A name as a reader takes it: common name and organization, or an address."""
+    """A name as a reader takes it, or an address."""
     if general_name.tag in _ADDRESS_NAMES:
         return readable(data[general_name.content : general_name.end].decode("ascii"))
     if general_name.tag != _DIRECTORY_NAME:
         return ""
-    texts = dict[bytes, str]()
     (names,) = _parts(data, general_name)
+    return _name_of_parts(data, names)
+
+
+def _name_of_parts(data: bytes, names: _Element) -> str:
+    """A name of its parts as a reader takes it: common name and organization."""
+    texts = dict[bytes, str]()
     for name_set in _parts(data, names):
         for pair in _parts(data, name_set):
             kind, value = _parts(data, pair)
