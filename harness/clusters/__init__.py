@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from harness.base.errors import HarnessError
+from harness.base.records.trial import Tracing
 from harness.clusters import state
 from harness.clusters.ansible.cluster import AnsibleCluster
 from harness.clusters.base import Cluster
@@ -22,6 +23,12 @@ PROVIDERS: dict[str, type[Cluster]] = {
     "ansible": AnsibleCluster,
     "existing": ExistingCluster,
 }
+
+
+def tracing_of(provider: str, asked: Tracing) -> Tracing:
+    """The tracing that tasks get on a *provider*: logs, where it puts no tracer on the nodes."""
+    is_given = asked.mode in PROVIDERS[provider].traces
+    return asked if is_given else asked.model_copy(update={"mode": "logs"})
 
 
 def attach(name: str) -> Cluster:

@@ -8,10 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 
-from pydantic import ValidationError
-
 from harness.base.documents.wording import by_number, count
-from harness.base.errors import DataError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.profile import Profile
@@ -21,7 +18,7 @@ from harness.base.records.trial import digest
 from harness.core.evaluate.flow import Evaluation
 from harness.core.experiment.model import Experiment
 from harness.core.store.run import measured_part
-from harness.nightly.records import PROBE, Night, Point, Series
+from harness.nightly.records import PROBE, Night, Point, Series, point_of
 from harness.scoring.score import LEVELS
 
 INPUT_OF = "input of "
@@ -142,7 +139,7 @@ def points(evaluation: Evaluation) -> Iterator[Point]:
         yield from residual_points(trials, common, evaluation.predictions)
     rates = [rate for rate in map(evaluation.rate, done.values()) if rate]
     if rates:
-        yield _point(kind="control", quantity=PROBE, raw=rates)
+        yield point_of(kind="control", quantity=PROBE, raw=rates)
     for workload, profile in profiles.items():
         yield from cost_points(workload, profile)
 
@@ -160,7 +157,7 @@ def time_points(
         if not is_control:
             reference_s = [trial.reference_s.get(quantity, math.nan) for trial in trials]
         times = {"raw": raw_s, "reference": reference_s}
-        yield _point(kind=kind, quantity=quantity, **common, **times)
+        yield point_of(kind=kind, quantity=quantity, **common, **times)
 
 
 def residual_points(
@@ -173,27 +170,14 @@ def residual_points(
             if min(ratios) <= 0:
                 continue
             residual = {"raw": ratios, "model": prediction.model, "quantity": COMPARED}
-            yield _point(kind="residual", **common, **residual)
+            yield point_of(kind="residual", **common, **residual)
 
 
 def cost_points(workload: str, profile: Profile) -> Iterator[Point]:
     """What is above 0 of the statistics and costs of a profile."""
     for name, cost in {**profile.statistics, **profile.frame, **profile.costs}.items():
         if cost.value > 0:
-            yield _point(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
-
-
-def _point(**fields: object) -> Point:
-    """A point of a night; `DataError` where a number is none that a machine could have."""
-    try:
-        return Point.model_validate(fields)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        names = (fields.get(name) for name in ("workload", "model", "quantity"))
-        what = f"{' '.join(str(name) for name in names if name)}: {first['msg'].lower()}"
-        fix = "look at what the run was given: harness profile RUN --json, harness score RUN"
-        where = f"{fields['kind']} numbers of the run"
-        raise DataError(f"{what}, and it is {first['input']!r}", where=where, fix=fix) from error
+            yield point_of(kind="cost", workload=workload, quantity=name, raw=(cost.value,))
 
 
 def levels(points: Iterable[Point], offsets: Mapping[str, float]) -> dict[str, float]:

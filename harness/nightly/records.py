@@ -5,8 +5,9 @@ from __future__ import annotations
 from statistics import fmean
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt, ValidationError
 
+from harness.base.errors import DataError
 from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion, digest
 
 PointKind = Literal["measured", "control", "cost", "residual"]
@@ -99,6 +100,19 @@ class Point(Record):
             return [("phase", self.quantity)]
         factors = [("all", "all cells"), ("workload", self.workload), ("cell", self.cell)]
         return [(factor_kind, name) for factor_kind, name in factors if name]
+
+
+def point_of(**fields: object) -> Point:
+    """A point of a night; `DataError` where a number is none that a machine could have."""
+    try:
+        return Point.model_validate(fields)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        names = (fields.get(name) for name in ("workload", "model", "quantity"))
+        what = f"{' '.join(str(name) for name in names if name)}: {first['msg'].lower()}"
+        fix = "look at what the run was given: harness profile RUN --json, harness score RUN"
+        where = f"{fields['kind']} numbers of the run"
+        raise DataError(f"{what}, and it is {first['input']!r}", where=where, fix=fix) from error
 
 
 class Alarm(Record):

@@ -19,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
+from harness.base.documents.wording import by_number, count
 from harness.base.errors import DataError, EvidenceError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
@@ -274,7 +275,12 @@ def replicate(bundle: Path, measure: Callable[[Run], Evaluation]) -> Replication
 def system_facts(text: str) -> dict[str, str]:
     """What of a `system.json` can be compared with that of another run, by dotted names."""
     facts = dict[str, str]()
-    for dotted_name, value in flatten(read_json(text)):
+    try:
+        flat = [*flatten(read_json(text))]
+    except (ValueError, AttributeError, RecursionError) as error:
+        what = f"system.json cannot be read: {excerpt(str(error), 200)}"
+        raise DataError(what, where="system.json of the bundle", fix=FIX) from error
+    for dotted_name, value in flat:
         name = _EXPERIMENT.sub("", dotted_name, 1)
         if not _OF_A_RUN.match(name):
             facts[name] = _NAMES.sub("", str(value))
@@ -495,11 +501,14 @@ def why_not_ranked(head: dict[str, list[str]]) -> str:
 
 
 def _status(bundle: Path) -> str:
-    """What is known of a bundle beyond its own word: measured again, recomputed, or nothing."""
-    if count := len(replicated(bundle)):
-        return f"measured again {count} times" if count > 1 else "measured again once"
+    """What is known of a bundle beyond its own word: recomputed or not, measured again by whom."""
     with TemporaryDirectory(prefix="harness-reproduce-") as folder:
-        return status_of([*reproduce_bundle(bundle, Path(folder), "predictions")])
+        status = status_of([*reproduce_bundle(bundle, Path(folder), "predictions")])
+    number = len(replicated(bundle))
+    if not number:
+        return status
+    records = f"{count(number, 'record')} {by_number(number, 'lies', 'lie')} beside it"
+    return f"{status}; {records} that say it was measured again, which anybody can write"
 
 
 def status_of(stages: Sequence[Compared]) -> str:
@@ -521,7 +530,8 @@ def replicated(bundle: Path) -> set[str]:
     """
     Runs that measured *bundle* again, by the records in it, and those beside its archive.
 
-    A record counts if it can be read and is about this very bundle: anybody can make a folder.
+    A record counts if it can be read, is about this very bundle and concludes something of a run
+    of it.  Who wrote it is not known: anybody can make a folder.
     """
     folder = opened(bundle)
     sums = Opener(folder).sha256(folder / SUMS)
@@ -531,5 +541,8 @@ def replicated(bundle: Path) -> set[str]:
         for path in folders(place / REPLICATIONS):
             with suppress(DataError):
                 record = opener.read_record(Replication, path / "replication.json", FIX)
-                runs |= {path.name} if record.bundle == sums else set()
+                is_about = record.bundle == sums and any(
+                    (folder / "runs" / conclusion.run).is_dir() for conclusion in record.conclusions
+                )
+                runs |= {path.name} if is_about else set()
     return runs

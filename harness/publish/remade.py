@@ -8,6 +8,7 @@ that is said.  Another release writes other words, so there is nothing to compar
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 
@@ -34,6 +35,11 @@ PICTURES = "pictures"
 NOT_COMPARED = "not compared"
 # A picture in a page for a browser: drawn, or packed into an address.
 _IN_PAGE = re.compile(rb"<svg\b.*?</svg>|data:image/[a-z+]+;base64,[A-Za-z0-9+/=]*", re.DOTALL)
+# What draws within its own picture.  Anything else may hide the words of the page, or add others.
+_DRAWS = re.compile(
+    rb"</?(?:svg|g|path|title|use|text|tspan|defs|rect|pattern|clipPath|circle|ellipse|line"
+    rb"|polyline|polygon|marker|desc)(?=[\s/>])(?![^>]*\son[a-z]+\s*=)(?![^>]*href\s*=\s*[\"'][^#])[^>]*>"
+)
 
 Compared = tuple[str, list[Difference] | None]  # a stage, and what differs; `None`: not compared
 
@@ -97,9 +103,15 @@ def page_differences(
         yield Difference("", name, f"{len(old)} bytes", f"{len(new)} bytes", None)
     elif is_exact or _has_equal_texts(name):
         if not is_exact and name.endswith(".html"):
-            old, new = (_IN_PAGE.sub(b"[picture]", page) for page in (old, new))
+            old, new = (_IN_PAGE.sub(_without_drawing, page) for page in (old, new))
         pages = [data.decode(errors="replace") for data in (old, new)]
         yield from _text_differences(name, *pages, tolerance=0.0 if is_exact else 1e-9)
+
+
+def _without_drawing(picture: re.Match[bytes]) -> bytes:
+    """A mark in the place of a *picture*; the picture itself where it does more than to draw."""
+    is_drawing = b"<" not in _DRAWS.sub(b"", picture[0])
+    return b"[picture]" if is_drawing else picture[0]
 
 
 def _content(opener: Opener, name: str) -> bytes | None:
@@ -133,10 +145,13 @@ def _is_close(before: str, after: str, tolerance: float) -> bool:
     if _NUMBER.split(before) != _NUMBER.split(after):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=True)
-    return all(
-        abs(float(first) - float(second)) <= tolerance * abs(float(first))
-        for first, second in pairs
-    )
+    return all(_is_near(float(first), float(second), tolerance) for first, second in pairs)
+
+
+def _is_near(first: float, second: float, tolerance: float) -> bool:
+    """Whether two numbers are finite, and differ by a *tolerance* at most."""
+    is_finite = math.isfinite(first) and math.isfinite(second)
+    return is_finite and abs(first - second) <= tolerance * abs(first)
 
 
 def _around_first_difference(before: str, after: str) -> tuple[str, str]:

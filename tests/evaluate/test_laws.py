@@ -24,7 +24,7 @@ from harness.core.evaluate import steps
 from harness.core.evaluate.laws import LAWS, broken_laws, jobs, most_at_once, unseen_by_laws
 from harness.core.evaluate.laws.logs import configured_as_cell
 from harness.core.evaluate.laws.measured import Measured
-from harness.core.evaluate.laws.plan import require_same_file
+from harness.core.evaluate.laws.plan import file_of_experiment, require_same_file
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.store.run import Run
 from harness.core.store.seal import RunSeal
@@ -605,6 +605,22 @@ def test_what_may_be_breaks_no_law(forged, change_run):
     """
     change_run(forged)
     assert broken_laws(forged) == []
+
+
+@pytest.mark.parametrize(("provider", "broken"), [("existing", 0), ("local", 1)])
+def test_tasks_get_the_tracing_that_their_provider_has(forged, provider, broken):
+    """
+    On a cluster where nothing of ours is put on the nodes the file asks for more than there is.
+    """
+    path = forged.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    experiment = manifest["experiment"]
+    experiment["cluster"]["provider"] = provider
+    experiment["tracing"]["mode"] = "logs"
+    overrides = [*manifest["overrides"], f"cluster.provider={provider}"]
+    change(path, experiment=experiment, overrides=overrides)
+    found = [what for what in file_of_experiment(Measured(forged)) if what.startswith("tracing")]
+    assert len(found) == broken
 
 
 @pytest.mark.process

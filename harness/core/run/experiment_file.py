@@ -13,7 +13,7 @@ from harness.base.hadoop.slots import refusals
 from harness.base.installed import example
 from harness.base.records.trial import ClusterSpec
 from harness.base.text import nearest_name
-from harness.clusters import PROVIDERS
+from harness.clusters import PROVIDERS, tracing_of
 from harness.clusters.adjust import unsupported_limits
 from harness.clusters.workloads.resolved import ResolvedCell
 from harness.core.evaluate.own_code import OwnCode, read_own
@@ -52,15 +52,15 @@ class ExperimentFile:
         if experiment.predict.is_auto:
             experiment = self._with_profiling_cells(experiment, cells)
         experiment = experiment.asking(experiment.question)
-        mode = experiment.tracing.mode
         provider = experiment.cluster.provider
-        if mode in PROVIDERS[provider].traces:
+        tracing = tracing_of(provider, experiment.tracing)
+        if tracing == experiment.tracing:
             return experiment
+        mode = experiment.tracing.mode
         self.console.say(
             f"warning: trace: {mode} needs the tracer on the nodes, and provider {provider} puts"
             " nothing there: trace: logs is used, and what needs more is not applicable"
         )
-        tracing = experiment.tracing.model_copy(update={"mode": "logs"})
         return experiment.model_copy(update={"tracing": tracing})
 
     @cached_property

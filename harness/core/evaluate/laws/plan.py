@@ -10,6 +10,7 @@ from typing import Any
 from harness.base.errors import EvidenceError, SpecError
 from harness.base.records.trial import Trial
 from harness.base.text import excerpt
+from harness.clusters import tracing_of
 from harness.core.evaluate.laws.measured import Measured
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.model import Experiment
@@ -112,7 +113,8 @@ def written_experiment(measured: Measured) -> Experiment | None:
 
 def _asked(experiment: Experiment) -> dict[str, Any]:
     """What *experiment* asks to be measured, but for what a file does not say."""
-    part = measured_part(experiment)
+    given = tracing_of(experiment.cluster.provider, experiment.tracing)
+    part = measured_part(experiment.model_copy(update={"tracing": given}))
     if experiment.cluster.node.gpus_found:
         part["cluster"]["node"].pop("gpus")  # as many as there are
     return part
