@@ -48,7 +48,7 @@ from harness.publish.data import (
     write_tables,
 )
 from harness.publish.publication import read_publication, sources_sha256
-from harness.publish.remade import NOT_COMPARED, PAGES, PICTURES, Compared, remade_pages
+from harness.publish.remade import NOT_COMPARED, PAGES, PICTURES, PROFILES, Compared, remade_pages
 from harness.publish.rules import check
 from harness.publish.system import system_document
 from harness.publish.verifiers import whole_verifier
@@ -155,8 +155,13 @@ def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compare
     runs = bundled_runs(bundle)
     opener = Opener(bundle)
     for run in runs:
+        made = list[str]()
         for stage, differences in reproduce(run, folder / run.id, given, is_lean=True):
+            made.append(stage)
             yield f"{stage} of {run.id}", differences
+        if not given and "profiles" not in made:
+            why = "taken as published, as its traces are not here"
+            yield f"{PROFILES} of {run.id}, {why}: {NOT_COMPARED}", None
     publication = read_publication(opener)
     if publication is None:
         yield f"{PAGES}, which an earlier version made: {NOT_COMPARED}", None
@@ -523,7 +528,11 @@ def status_of(stages: Sequence[Compared]) -> str:
 def what_is_left(stages: Sequence[Compared]) -> Iterator[str]:
     """Kinds of files that were not compared, of the *stages* that a bundle was made again in."""
     left = [stage for stage, differences in stages if differences is None]
-    yield from (kind for kind in (PAGES, PICTURES) if any(stage.startswith(kind) for stage in left))
+    yield from (
+        kind
+        for kind in (PROFILES, PAGES, PICTURES)
+        if any(stage.startswith(kind) for stage in left)
+    )
 
 
 def replicated(bundle: Path) -> set[str]:

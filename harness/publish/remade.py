@@ -30,6 +30,7 @@ _OPTIONAL = ".pdf"
 _SUMS_OF = (SUMS, "ro-crate-metadata.json")  # of all other files
 
 # What is not compared where another release, or other packages, made it.
+PROFILES = "profiles"
 PAGES = "pages"
 PICTURES = "pictures"
 NOT_COMPARED = "not compared"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from harness.core.evaluate.laws import jobs, logs, moments, plan
+from harness.core.evaluate.laws import jobs, logs, moments, plan, profiles
 from harness.core.evaluate.laws.jobs import most_at_once
 from harness.core.evaluate.laws.measured import Breach, Law, Measured
 from harness.core.evaluate.laws.unseen import unseen_by_laws
@@ -80,5 +80,6 @@ LAWS = (
     Law("trial.json: disturbed", "marks follow from loads", logs.disturbed_by_loads),
     Law("trial.json: loads", "loads are means of the samples", logs.loads_of_samples),
     Law("trial.json: versions", "versions are those of the manifest", plan.versions_of_manifest),
+    Law("profiles/", "profiles are of the trials of their run", profiles.profiles_of_trials),
     Law("experiment.yaml", "the file asks for what the manifest says", plan.file_of_experiment),
 )
