@@ -69,7 +69,8 @@ _LOGIN = re.compile(rb"[\w.@\\-]{1,64}:[!-~]{4,200}")
 # What stands behind such names and is none: switches, numbers, classes, places, our own words.
 _PLAIN = re.compile(
     r"true|false|null|none|yes|no|\d+(\.\d+)?|\*+|\$\{?.*|org\.apache\..*|com\.sun\..*|java\..*"
-    r"|[/~.].*|[a-z]+://.*|secret-\d+|(secret:)?[0-9a-f]{16}|<.*|\[.*|(redacted|hidden|masked|removed)\W*"
+    r"|[/~.].*|[a-z]+://.*|(host|user|queue|secret|mail)-\d+(\.example)?|(secret:)?[0-9a-f]{16}|<.*|\[.*"
+    r"|(redacted|hidden|masked|removed)\W*"
     r"|.*\.(class|java|jar|xml|keytab|jceks)",
     re.IGNORECASE | re.DOTALL,
 )

@@ -246,6 +246,7 @@ class Pseudonyms:
         self._versions = set[str]()
         self._disclosed = set[str]()
         self._vocabulary = set(own_words())
+        self.secrets_by_form = set[str]()
         self._collect_from_word = lru_cache(_MOST_WORDS)(partial(self._collect_matches, _IN_WORDS))
         self._compile()
 
@@ -284,7 +285,7 @@ class Pseudonyms:
 
     def text(self, text: str) -> str:
         """*text* with each name and secret replaced, also as XML, JSON or a URL has it."""
-        text = conceal(text, partial(self._pseudonym_of, "secret"))
+        text = conceal(text, self._conceal)
         if self._patterns.spaced is not None:
             text = self._patterns.spaced.sub(self._replacement, text)
         return _WORD.sub(lambda match: self._replace_in_word(match[0]), text)
@@ -414,6 +415,11 @@ class Pseudonyms:
                         self.originals[domain] = "example"
                 if not _COMMON.fullmatch(first):
                     self.originals.setdefault(first, pseudonym)
+
+    def _conceal(self, secret: str) -> str:
+        """The pseudonym of a *secret* that is known by its form."""
+        self.secrets_by_form.add(secret)
+        return self._pseudonym_of("secret", secret)
 
     def _pseudonym_of(self, kind: str, name: str) -> str:
         """Pseudonym of *name*, one with the next number of its *kind* where it has none."""

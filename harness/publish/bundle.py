@@ -97,13 +97,15 @@ class Published(NamedTuple):
     """
     A bundle that was made: its *claim*, how it meets the rules, and why it has no PDF.
 
-    *sources* are those of models and workloads of the owner's own.
+    *sources* are those of models and workloads of the owner's own, *secrets* how many values that
+    look like secrets have pseudonyms in it.
     """
 
     claim: Claim
     check: Check
     without_pdf: str
     sources: tuple[OwnSource, ...]
+    secrets: int = 0
 
 
 class OwnSource(NamedTuple):
@@ -162,6 +164,7 @@ def publish(
                 copy_run(run, target, level, pseudonyms, with_source=with_source)
             evaluations = published_evaluations(scratch, {})
             published = write_pages(evaluations, scratch, publication, pseudonyms)
+            published = published._replace(secrets=len(pseudonyms.secrets_by_form))
             sums_sha256 = Opener(scratch).sha256(scratch / SUMS)
             move_into_place(scratch, folder, is_packed=is_packed)
         finally:
@@ -292,7 +295,9 @@ def _refuse_private(pseudonyms: Pseudonyms, scratch: Path, where: str) -> None:
     private = [f"  {name}: {what}" for name, what in pseudonyms.found_in(scratch)]
     if private:
         what = "\n".join(["names or secrets would become public:", *private[:_MOST_SHOWN]])
-        raise DataError(what, where=where, fix="report it: nothing was published")
+        fix = "nothing was published: take what it names out of a copy of the run and what made it,"
+        fix += " or publish less, --evidence traces or scores; a lean bundle that fails is our bug"
+        raise DataError(what, where=where, fix=fix)
 
 
 def require_complete(run: Run) -> None:

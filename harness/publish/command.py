@@ -199,6 +199,13 @@ def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
         yield Note(published.without_pdf)
     for source in published.sources:
         yield Note(source_sentence(source) + (_LEAVE_OUT if source.path else ""))
+    if published.secrets:
+        values = count(published.secrets, "value")
+        has = by_number(published.secrets, "has", "have")
+        yield Note(
+            f"secrets: {values} with the form of a secret {has} a pseudonym in the bundle"
+            " (secret-1, ...); the run itself still has what was there"
+        )
     unmet = ", ".join(published.check.unmet)
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     yield Note(f"division: {published.check.claimed} ({rest})")

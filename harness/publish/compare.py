@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Literal, NamedTuple
 
-from harness.base.documents.wording import by_number, count
+from harness.base.documents.wording import by_number
 from harness.base.errors import DataError, EvidenceError
 from harness.base.records.score import Comparison, ScoreBook
 from harness.base.records.trial import SCHEMA_VERSION, Record, SchemaVersion, digest
@@ -173,8 +173,10 @@ def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compare
         yield f"{PAGES}, which another release made (sources {sources}): {NOT_COMPARED}", None
     evaluations = [*map(Evaluation.of, runs)]
     write_tables(evaluations, folder / "data", str)
+    is_older = publication is None or publication.schema_version < SCHEMA_VERSION
     for name in TABLES:
-        yield f"data/{name}.csv", list(compare_tables(opener, Opener(folder), name))
+        compared = compare_tables(opener, Opener(folder), name, may_lack=is_older)
+        yield f"data/{name}.csv", [*compared]
     stated_lines = stated_claim(opener)
     differing = list[Difference]()
     lines = zip_longest(stated_lines, make_claim(evaluations).lines)
@@ -208,13 +210,19 @@ def verified_claim(bundle: Path) -> list[str]:
     return stated_claim(Opener(bundle))
 
 
-def compare_tables(stored: Opener, remade: Opener, name: str) -> Iterator[Difference]:
-    """What differs between the tables *name* of a bundle and of what was made again."""
+def compare_tables(
+    stored: Opener, remade: Opener, name: str, *, may_lack: bool = False
+) -> Iterator[Difference]:
+    """
+    What differs between the tables *name* of a bundle and of what was made again.
+
+    That of an earlier version *may_lack* columns that it did not have.
+    """
     old_rows = _rows_by_key(stored, name)
     new_rows = _rows_by_key(remade, name)
-    # One that an earlier version did not have; of this version each file is compared as a page.
-    missing = set[str]().union(*new_rows.values()).difference(*old_rows.values())
-    missing = missing if old_rows else set()
+    missing = set[str]()
+    if may_lack and old_rows:
+        missing = missing.union(*new_rows.values()).difference(*old_rows.values())
     for key in sorted({*old_rows, *new_rows}):
         old_row = old_rows.get(key, {})
         new_row = new_rows.get(key, {})
@@ -439,6 +447,9 @@ def side_by_side(bundles: Sequence[Path]) -> SideBySide:
         runs = bundled_runs(folder)
         evaluations = [*map(Evaluation.of, runs)]
         rules_check = check(folder)
+        if rules_check.claimed not in ("closed", "open"):
+            what = "rules.json does not say by which rules, and in which division"
+            raise EvidenceError(what, where=str(folder / "rules.json"), fix=FIX)
         claim = make_claim(evaluations)
         system = system_facts(opener.read(folder / "system.json", "get the bundle again").decode())
         measured = [digest(measured_part(evaluation.experiment)) for evaluation in evaluations]
@@ -512,8 +523,10 @@ def _status(bundle: Path) -> str:
     number = len(replicated(bundle))
     if not number:
         return status
-    records = f"{count(number, 'record')} {by_number(number, 'lies', 'lie')} beside it"
-    return f"{status}; {records} that say it was measured again, which anybody can write"
+    lie = by_number(number, "record lies", "records lie")
+    say = by_number(number, "says", "say")
+    records = f"{number} {lie} beside it that {say} it was measured again"
+    return f"{status}; {records}, which anybody can write"
 
 
 def status_of(stages: Sequence[Compared]) -> str:

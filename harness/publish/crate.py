@@ -40,23 +40,29 @@ def read_authors(text: str, where: str) -> list[Author]:
         people = YAML(typ="safe").load(text)
     except (YAMLError, RecursionError) as error:  # brackets in brackets, thousands deep
         raise SpecError("the authors are not YAML", where=where, fix=fix) from error
-    if not isinstance(people, list) or not people or not all(map(_is_author, people)):
+    if not isinstance(people, list) or not people or not all(map(is_author, people)):
         raise SpecError("this is not a list of authors", where=where, fix=fix)
     return [*people]
 
 
-def _is_author(person: object) -> bool:
-    """Whether *person* has a name, and nothing but texts in fields of CFF."""
+def is_author(person: object) -> bool:
+    """Whether *person* has a name, and nothing but lines of text in fields of CFF."""
     if not isinstance(person, dict):
         return False
     is_named = "family-names" in person or "name" in person
-    are_texts = all(isinstance(value, str) and value for value in person.values())
+    texts = [value for value in person.values() if isinstance(value, str) and value]
+    are_texts = len(texts) == len(person) and all(text.isprintable() for text in texts)
     return is_named and are_texts and person.keys() <= _PERSON
+
+
+def is_licence(licence: str) -> bool:
+    """Whether *licence* is empty, or an identifier of SPDX's list, or of one of one's own."""
+    return not licence or licence in _LICENCES or _SPDX.fullmatch(licence) is not None
 
 
 def check_licence(licence: str) -> None:
     """`SpecError` where *licence* is no identifier of SPDX's list, or of one of one's own."""
-    if licence and licence not in _LICENCES and not _SPDX.fullmatch(licence):
+    if not is_licence(licence):
         fix = "an identifier of https://spdx.org/licenses, such as CC-BY-4.0, CC0-1.0, ODbL-1.0 or"
         fix += " Apache-2.0; for terms of your own, LicenseRef-NAME"
         raise SpecError(f"{licence!a} is not a licence's identifier", where="--licence", fix=fix)

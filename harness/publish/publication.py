@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Self
 
-from pydantic import Field
+from pydantic import Field, NonNegativeInt
 
 from harness.base.errors import EvidenceError
 from harness.base.records.trial import SCHEMA_VERSION, Moment, Record, SchemaVersion
@@ -31,6 +31,7 @@ from harness.core.store.seal import SEAL
 from harness.observe.storage.files import folders
 from harness.observe.storage.opener import MANIFEST, Opener
 from harness.pseudonyms.contents import published
+from harness.publish.crate import is_author, is_licence
 from harness.publish.data import FIX
 
 PUBLICATION = "publication.json"
@@ -76,8 +77,8 @@ class Publication(Record):
     licence: str = ""
     authors: tuple[dict[str, str], ...] = ()
     dated_s: Moment | None = None
-    sealed: dict[str, int] = Field(default_factory=dict)
-    unpublished: dict[str, int] = Field(default_factory=dict)
+    sealed: dict[str, NonNegativeInt] = Field(default_factory=dict)
+    unpublished: dict[str, NonNegativeInt] = Field(default_factory=dict)
     questions: dict[str, str] = Field(default_factory=dict)
     release: Release = Field(default_factory=Release.present)
 
@@ -96,7 +97,12 @@ def read_publication(bundle: Opener) -> Publication | None:
         what = f"{PUBLICATION} is missing: runs of schema {schema} are not published without it"
         fix = "believe no page of it: get the bundle again from where it was published"
         raise EvidenceError(what, where=str(path), fix=fix)
-    return bundle.read_record(Publication, path, FIX)
+    publication = bundle.read_record(Publication, path, FIX)
+    is_fit = is_licence(publication.licence) and all(map(is_author, publication.authors))
+    if not is_fit:
+        what = "its licence or its authors are none that harness publish would have written"
+        raise EvidenceError(what, where=str(path), fix=FIX)
+    return publication
 
 
 def schema_of(bundle: Opener) -> int:

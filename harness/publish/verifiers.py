@@ -109,6 +109,7 @@ def whole_verifier(bundle: Path) -> Verifier:
     `EvidenceError` names what was changed, is missing, or is another verifier than that of then.
     """
     check_sums(bundle)
+    _require_runs_alone(bundle / "runs")
     publication = read_publication(Opener(bundle))
     if publication is not None:
         for run_path in folders(bundle / "runs"):
@@ -129,6 +130,16 @@ def _require_of_then(verifier: Verifier, bundle: Path, publication: Publication 
         )
         fix = "believe no page of it: get the bundle again from where it was published"
         raise EvidenceError(f"{what} {made_by}", where=str(bundle / _COPY), fix=fix)
+
+
+def _require_runs_alone(runs: Path) -> None:
+    """`EvidenceError` where something lies beside the runs of a bundle: no command makes it."""
+    strays = (
+        [path.name for path in sorted(runs.iterdir()) if path.is_file()] if runs.is_dir() else []
+    )
+    if strays:
+        what = f"{excerpt(strays[0], 80)} lies beside the runs: harness publish puts nothing there"
+        raise EvidenceError(what, where=str(runs), fix=FIX)
 
 
 def verifier_of(bundle: Path) -> Verifier:

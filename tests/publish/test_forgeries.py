@@ -15,7 +15,9 @@ from harness.observe.storage.opener import Opener
 from harness.publish import verify
 from harness.publish.bundle import publish, published_evaluations
 from harness.publish.compare import (
+    Conclusion,
     Replication,
+    compare_tables,
     replicated,
     reproduce_bundle,
     side_by_side,
@@ -301,7 +303,32 @@ def plant_a_source(bundle):
     (run / f"code/{'5ad0' * 16}.py").write_text("class Mine: ...\n")
 
 
+def plant_a_page(bundle):
+    """
+    A report beside the runs, which nothing makes again.
+    """
+    (bundle / "runs/report.html").write_text("<h1>Mine is nearest</h1>")
+
+
+def write_between_the_lines(bundle):
+    """
+    A heading in the place of a licence.
+    """
+    more = {"licence": "CC0-1.0\n\n# Independent review: mine is nearest"}
+    change_json(bundle / PUBLICATION, lambda document: document.update(more))
+
+
+def name_nobody(bundle):
+    """
+    Authors without a name.
+    """
+    change_json(bundle / PUBLICATION, lambda document: document.update(authors=[{}]))
+
+
 REFUSED = [
+    (plant_a_page, "report.html lies beside the runs"),
+    (write_between_the_lines, "its licence or its authors are none that harness publish"),
+    (name_nobody, "its licence or its authors are none that harness publish"),
     (take_publication_away, "publication.json is missing: runs of schema 14"),
     (take_it_away_and_date_back, "publication.json is missing: runs of schema 14"),
     (put_in("cb7404c6"), "commit cb7404c6, and the bundle is made by this release"),
@@ -431,6 +458,75 @@ def test_a_picture_in_a_page_hides_no_words(made, tmp_path):
     assert not [*page_differences(*openers[:2], "report.html", is_exact=False)]
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"<style>p {display: none}</style>",
+        b"<foreignObject><h1>Mine is nearest</h1></foreignObject>",
+        b"<script>alert(1)</script>",
+        b'<path onload="alert(1)"/>',
+        b'<use href="https://elsewhere.example/x.svg#y"/>',
+        b"<!-- --><h1>Mine</h1>",
+    ],
+)
+def test_a_picture_that_does_more_than_draw_is_compared(tmp_path, more):
+    """
+    It could hide the words of the page, or add others.
+    """
+    for number, inner in enumerate((b'<path d="M 1 1"/>', b'<path d="M 2 2"/>' + more)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "report.html").write_bytes(b"<p>1<svg>" + inner + b"</svg>")
+    openers = [Opener(tmp_path / str(number)) for number in range(2)]
+    assert [*page_differences(*openers, "report.html", is_exact=False)]
+
+
+@pytest.mark.parametrize("number", ["1e999", "9" * 400])
+def test_a_number_without_end_is_a_difference(tmp_path, number):
+    """
+    It is not near to anything.
+    """
+    for folder, text in (("0", "off by 67.0 %"), ("1", f"off by {number} %")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "report.md").write_text(text)
+    for order in ("01", "10"):
+        openers = [Opener(tmp_path / folder) for folder in order]
+        assert [*page_differences(*openers, "report.md", is_exact=False)]
+
+
+def test_columns_are_missed_but_of_an_earlier_version(forged, made):
+    """
+    That of this version has them all.
+    """
+    path = forged / "data/intervals.csv"
+    lines = [line.rpartition(",")[0] for line in path.read_text().splitlines()]
+    path.write_text("".join(f"{line}\r\n" for line in lines))
+    openers = Opener(forged), Opener(made)
+    assert [*compare_tables(*openers, "intervals")]
+    assert not [*compare_tables(*openers, "intervals", may_lack=True)]
+
+
+@pytest.mark.parametrize("content", ["[]", "[" * 300 + "]" * 300, "no JSON", '{"a": [[1, 2]]}'])
+def test_facts_of_a_system_that_are_none(forged, content, capsys):
+    """
+    One error, and no bug of ours.
+    """
+    (forged / "system.json").write_text(content)
+    write_sums(forged)
+    assert main(["compare", str(forged)]) == EvidenceError.exit_status
+    assert "system.json" in capsys.readouterr().err
+
+
+def test_rules_that_are_none_are_not_quoted(forged, capsys):
+    """
+    A quotation has the division by which a bundle was checked.
+    """
+    (forged / "rules.json").write_text("[]")
+    write_sums(forged)
+    assert main(["compare", str(forged)]) == EvidenceError.exit_status
+    assert "rules.json" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [None, "{}", "not JSON", '{"schema_version": 14}', "other"])
 def test_a_folder_is_no_replication(forged, content):
     """
@@ -446,16 +542,58 @@ def test_a_folder_is_no_replication(forged, content):
     assert replicated(forged) == set()
 
 
+def write_replication(bundle, *conclusions):
+    """
+    A record about *bundle*, as anybody may write one.
+    """
+    folder = bundle / REPLICATIONS / "20260101T000000Z-0000"
+    folder.mkdir(parents=True)
+    sums = Opener(bundle).sha256(bundle / SUMS)
+    record = Replication(bundle=sums, runs=(), conclusions=conclusions, differences={})
+    (folder / "replication.json").write_text(record.model_dump_json())
+    return folder
+
+
+def conclusion_of(run):
+    """
+    That an error holds.
+    """
+    return Conclusion(
+        run=run, what="mean error of whatif", published="1", measured="1", outcome="holds"
+    )
+
+
 def test_a_record_about_this_bundle_is_one(forged):
     """
-    It counts, where it lies in the folder that is made for it.
+    It counts, where it lies in the folder that is made for it, and concludes something.
     """
-    folder = forged / REPLICATIONS / "20260101T000000Z-0000"
-    folder.mkdir(parents=True)
-    sums = Opener(forged).sha256(forged / SUMS)
-    record = Replication(bundle=sums, runs=(), conclusions=(), differences={})
-    (folder / "replication.json").write_text(record.model_dump_json())
+    (run,) = (forged / "runs").iterdir()
+    folder = write_replication(forged, conclusion_of(run.name))
     assert replicated(forged) == {folder.name}
+
+
+@pytest.mark.parametrize("conclusions", [(), (conclusion_of("another"),)])
+def test_a_record_that_concludes_nothing_of_it_is_none(forged, conclusions):
+    """
+    It says nothing, or something of another run.
+    """
+    write_replication(forged, *conclusions)
+    assert replicated(forged) == set()
+
+
+def test_a_record_takes_nothing_away(forged):
+    """
+    A bundle is recomputed whatever somebody wrote beside it, and a false page is seen.
+    """
+    (run,) = (forged / "runs").iterdir()
+    scribble(forged)
+    write_sums(forged)
+    write_replication(forged, conclusion_of(run.name))
+    (_, footnote) = side_by_side([forged]).quotes[str(forged)]
+    assert footnote.endswith(
+        "; unverified; 1 record lies beside it that says it was measured again, which anybody"
+        " can write."
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,7 @@ SECRETS = {
     "password of curl": ("curl -s -u jo:{} http://x/", "hunter6hunter6"),
     "JDBC query": ("jdbc:postgresql://db/x?user=jo&password={}", "hunter7x"),
     "JDBC address": ("jdbc:mysql://jo:{}@db:3306/x", "hunter8x"),
+    "JDBC address of a whole host": ("jdbc:mysql://u:{}@db01.corp.example.com:3306/x", "pw12345"),
     "JDBC of Oracle": ("jdbc:oracle:thin:jo/{}@db:1521:x", "hunter9hunter"),
     "JDBC of SQL Server": ("jdbc:sqlserver://db;user=jo;password={};", "hunterAx"),
     "address": ("https://jo:{}@example.org/", "hunterBx"),
