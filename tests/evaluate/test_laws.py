@@ -5,6 +5,7 @@ Tests for `harness.core.evaluate.laws`, on a real run of three trials: whole, an
 import gzip
 import hashlib
 import json
+import re
 import shutil
 
 from types import SimpleNamespace
@@ -24,7 +25,7 @@ from harness.core.evaluate import steps
 from harness.core.evaluate.laws import LAWS, broken_laws, jobs, most_at_once, unseen_by_laws
 from harness.core.evaluate.laws.logs import configured_as_cell
 from harness.core.evaluate.laws.measured import Measured
-from harness.core.evaluate.laws.plan import require_same_file
+from harness.core.evaluate.laws.plan import file_of_experiment, require_same_file
 from harness.core.evaluate.provenance import blind_refusals
 from harness.core.store.run import Run
 from harness.core.store.seal import RunSeal
@@ -413,6 +414,71 @@ def ask_otherwise(run):
     assert path.read_text() != text
 
 
+def rewrite_experiment(run, change_text):
+    """
+    Put another text into the experiment's file.
+    """
+    path = run.path / "experiment.yaml"
+    path.write_text(change_text(path.read_text()))
+
+
+def add_unknown_key(run):
+    """
+    A key that no experiment has keeps the file from being read.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\nwishes: 3\n")
+
+
+def empty_experiment(run):
+    """
+    Nothing is left of the file.
+    """
+    rewrite_experiment(run, lambda _: "")
+
+
+def break_yaml(run):
+    """
+    The file is no YAML.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\n]: [\n")
+
+
+def repeat_key(run):
+    """
+    The file has a key twice.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\nseed: 1\nseed: 2\n")
+
+
+def ask_without_end(run):
+    """
+    The file asks for infinitely many repeats.
+    """
+    rewrite_experiment(run, lambda text: re.sub(r"(?m)^repeat:.*", "repeat: .inf", text))
+    assert ".inf" in (run.path / "experiment.yaml").read_text()
+
+
+def ask_in_later_format(run):
+    """
+    The file says that it is of a format that nothing had when it was read.
+    """
+    rewrite_experiment(run, lambda text: text.replace("schema: 1", "schema: 9"))
+
+
+def remove_experiment(run):
+    """
+    The file is not there.
+    """
+    (run.path / "experiment.yaml").unlink()
+
+
+def override_unreadably(run):
+    """
+    What was set beside the file is no value of anything.
+    """
+    change(run.path / "manifest.json", overrides=["cluster.wishes=3"])
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -444,6 +510,14 @@ FORGERIES = {
     reorder_plan: "plan.jsonl: order",
     drop_warmup: "job ids: gaps",
     ask_otherwise: "experiment.yaml",
+    add_unknown_key: "experiment.yaml",
+    empty_experiment: "experiment.yaml",
+    break_yaml: "experiment.yaml",
+    repeat_key: "experiment.yaml",
+    ask_without_end: "experiment.yaml",
+    ask_in_later_format: "experiment.yaml",
+    remove_experiment: "experiment.yaml",
+    override_unreadably: "experiment.yaml",
 }
 
 
@@ -591,9 +665,17 @@ def rewrite_predictions(run):
     path.write_text(path.read_text().replace("whatif-mr2", "ernest"))
 
 
+def override_for_others(run):
+    """
+    What was set for models alone was cut off when names in it were changed.
+    """
+    overrides = [*run.read_manifest().overrides, "predict.hardware=/path-3, /path-6]"]
+    change(run.path / "manifest.json", overrides=overrides)
+
+
 HONEST = (
     keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
-    use_own_model, rewrite_predictions,
+    use_own_model, rewrite_predictions, override_for_others,
 )  # fmt: skip
 
 
@@ -625,6 +707,30 @@ def test_what_a_clusters_owner_has_made_final_is_no_jobs(forged, provider, broke
         records.append(record.model_copy(update={"trial": trial}))
     there = SimpleNamespace(was_imported=False, done=records, run=forged, raw=measured.raw)
     assert len([*configured_as_cell(there)]) == broken
+
+
+OF_OTHERS = "schema: 1\nworkloads: [{name: ./mine.py:Words, input: 2 MiB}]\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "code", "broken"),
+    [
+        (OF_OTHERS, "mine.py", 0), (OF_OTHERS, None, 1), ("schema: 1\n]: [", "mine.py", 1),
+        ("", "mine.py", 1), (OF_OTHERS.replace("1", "9", 1), "mine.py", 1),
+    ],
+)  # fmt: skip
+def test_a_class_of_the_owners_excuses_a_file_that_yaml_has(forged, text, code, broken):
+    """
+    Nobody else has that class; but each such file is a mapping, and of a format that there is.
+    """
+    rewrite_experiment(forged, lambda _: text)
+    measured = Measured(forged)
+    there = SimpleNamespace(
+        run=forged, manifest=measured.manifest, was_imported=False, is_chosen_meanwhile=False,
+        experiment=SimpleNamespace(workloads=[SimpleNamespace(code=code)]),
+    )  # fmt: skip
+    assert len([*file_of_experiment(there)]) == broken
 
 
 @pytest.mark.process

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import filterfalse
 
+from harness.base.errors import SpecError
 from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.laws.jobs import has_all_attempts
 from harness.core.evaluate.laws.logs import configuration_name, history_name, samples_name
@@ -64,9 +65,17 @@ def _unseen_plan(measured: Measured) -> Iterator[str]:
         yield "plan: each trial was chosen by what was measured before it"
     elif measured.has_other_ids:
         yield "order of the plan: cells have other ids here than those that the seed shuffled"
-    elif written_experiment(measured) is None:
+    elif not _has_readable_file(measured):
         yield "experiment.yaml: it cannot be read here"
     if any(record.trial.cell.workload.code for record in measured.done):
         yield "configurations of the owner's workloads: what their code sets is not known"
     if not has_all_attempts(measured):
         yield "gaps in the ids of jobs: not all that ran is known to be there"
+
+
+def _has_readable_file(measured: Measured) -> bool:
+    """Whether the experiment's file is there, and says what was asked."""
+    try:
+        return written_experiment(measured) is not None
+    except SpecError:
+        return False
