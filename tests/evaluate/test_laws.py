@@ -479,6 +479,54 @@ def override_unreadably(run):
     change(run.path / "manifest.json", overrides=["cluster.wishes=3"])
 
 
+def forget_loads(run):
+    """
+    A disturbed trial has no loads, so that nothing marks it; its samples are there.
+    """
+    change(trial_files(run)[0], loads={}, disturbed="")
+
+
+def forget_samples(run):
+    """
+    Neither are its samples.
+    """
+    change(trial_files(run)[0], loads={}, disturbed="")
+    remove_logs(run, "machine.jsonl.gz")
+
+
+def forget_client(run):
+    """
+    A trial does not say how long its client took.
+    """
+    path = trial_files(run)[0]
+    harness_s = json.loads(path.read_text())["harness_s"]
+    del harness_s["client_s"]
+    change(path, harness_s=harness_s)
+
+
+def forget_input(run):
+    """
+    The input of a trial has no bytes.
+    """
+    change(trial_files(run)[0], input_bytes=0)
+
+
+def shrink_input(run):
+    """
+    A trial had half the input of its cell, and its job read that.
+    """
+    path = trial_files(run)[0]
+    change(path, input_bytes=json.loads(path.read_text())["input_bytes"] // 2)
+    shutil.rmtree(path.parent / "trace")
+
+
+def compute_elsewhere(run):
+    """
+    A trial computed on a device that no task counts.
+    """
+    change(trial_files(run)[0], device="cuda")
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -518,6 +566,12 @@ FORGERIES = {
     ask_in_later_format: "experiment.yaml",
     remove_experiment: "experiment.yaml",
     override_unreadably: "experiment.yaml",
+    forget_loads: "trial.json: loads",
+    forget_samples: "trial.json: loads",
+    forget_client: "trial.json: harness_s",
+    forget_input: "input",
+    shrink_input: "input",
+    compute_elsewhere: "trial.json: device",
 }
 
 
@@ -673,9 +727,24 @@ def override_for_others(run):
     change(run.path / "manifest.json", overrides=overrides)
 
 
+def lose_samples(run):
+    """
+    What was published is without samples, and has the loads that were made of them.
+    """
+    remove_logs(run, "machine.jsonl.gz")
+
+
+def round_input(run):
+    """
+    A generator made whole records.
+    """
+    for path in trial_files(run):
+        change(path, input_bytes=json.loads(path.read_text())["input_bytes"] - 90)
+
+
 HONEST = (
     keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
-    use_own_model, rewrite_predictions, override_for_others,
+    use_own_model, rewrite_predictions, override_for_others, lose_samples, round_input,
 )  # fmt: skip
 
 
