@@ -527,6 +527,79 @@ def compute_elsewhere(run):
     change(trial_files(run)[0], device="cuda")
 
 
+def change_table(run, table, change_row):
+    """
+    Give each row of a table of all trials to *change_row*.
+    """
+    for path in run.path.glob(f"trials/*/trace/{table}.parquet"):
+        rows = pq.read_table(path)
+        changed = rows.to_pylist()
+        for row in changed:
+            change_row(row)
+        pq.write_table(pa.Table.from_pylist(changed, rows.schema), path)
+
+
+def scale(row, names, factor=0.8):
+    """
+    Multiply numbers of a *row* by their names.
+    """
+    row |= {name: row[name] * factor for name in names if row[name] is not None}
+
+
+LOOP_S = ("read_s", "function_s", "spilling_s", "spilling_read_s", "output_s", "blocked_s")
+PROCESS_S = ("cpu_at_main_s", "cpu_at_end_s")
+
+
+def hurry_recordings(run):
+    """
+    All times that were recorded inside tasks are a fifth shorter, from their begin on.
+    """
+    begins = {}
+
+    def hurry_span(row):
+        begin_s = begins.setdefault(row["attempt_id"], row["start_s"])
+        row["start_s"] = begin_s + 0.8 * (row["start_s"] - begin_s)
+        scale(row, ("wall_s", "cpu_s"))
+
+    change_table(run, "spans", hurry_span)
+    change_table(run, "tasks", lambda row: scale(row, (*LOOP_S, *PROCESS_S)))
+
+
+def hurry_spans(run):
+    """
+    Spans are shorter, each where it began.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("wall_s", "cpu_s")))
+
+
+def hurry_loops(run):
+    """
+    Sums over the records of a task are shorter than the loop over them.
+    """
+    change_table(run, "tasks", lambda row: scale(row, LOOP_S, 0.5))
+
+
+def idle_processes(run):
+    """
+    Processes used less of the processor than their threads.
+    """
+    change_table(run, "tasks", lambda row: scale(row, PROCESS_S[1:], 0.2))
+
+
+def overwork_threads(run):
+    """
+    Threads ran for longer than their spans took.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("cpu_s",), 1e3))
+
+
+def leave_parent(run):
+    """
+    Spans last longer than those around them.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("wall_s",), 1.0 + (row["parent"] >= 0)))
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -566,6 +639,12 @@ FORGERIES = {
     ask_in_later_format: "experiment.yaml",
     remove_experiment: "experiment.yaml",
     override_unreadably: "experiment.yaml",
+    hurry_recordings: "spans.parquet",
+    hurry_spans: "spans.parquet",
+    hurry_loops: "spans.parquet",
+    idle_processes: "spans.parquet",
+    overwork_threads: "spans.parquet",
+    leave_parent: "spans.parquet",
     forget_loads: "trial.json: loads",
     forget_samples: "trial.json: loads",
     forget_client: "trial.json: harness_s",
@@ -742,9 +821,25 @@ def round_input(run):
         change(path, input_bytes=json.loads(path.read_text())["input_bytes"] - 90)
 
 
+def kill_tasks(run):
+    """
+    Sums of a task's records are not whole where its JVM was killed.
+    """
+    change_table(run, "tasks", lambda row: row.update(state="open"))
+    change_table(run, "tasks", lambda row: scale(row, LOOP_S, 0.5))
+
+
+def read_no_processors(run):
+    """
+    An older tracer did not read what a process used.
+    """
+    change_table(run, "tasks", lambda row: row.update(cpu_at_main_s=None, cpu_at_end_s=None))
+
+
 HONEST = (
     keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
     use_own_model, rewrite_predictions, override_for_others, lose_samples, round_input,
+    kill_tasks, read_no_processors,
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from harness.core.evaluate.laws import jobs, logs, moments, plan
+from harness.core.evaluate.laws import jobs, logs, moments, plan, recorded
 from harness.core.evaluate.laws.jobs import most_at_once
 from harness.core.evaluate.laws.measured import Breach, Law, Measured
 from harness.core.evaluate.laws.unseen import unseen_by_laws
@@ -74,7 +74,11 @@ LAWS = (
     Law("slots", "no more tasks at once than slots", jobs.tasks_in_slots),
     Law("counters", "counters of jobs are sums of those of tasks", jobs.counters_add_up),
     Law("input", "an input has the size of its cell, and a job reads it", jobs.input_is_read),
-    Law("spans.parquet", "recordings lie within their attempts", jobs.spans_within_attempts),
+    Law(
+        "spans.parquet",
+        "recordings lie within their attempts, fill them, and add up",
+        recorded.spans_within_attempts,
+    ),
     Law("history.jhist", "tables say what the job histories say", logs.trace_of_history),
     Law("conf.xml", "jobs have the configuration of their cell", logs.configured_as_cell),
     Law("trial.json: disturbed", "marks follow from loads", logs.disturbed_by_loads),

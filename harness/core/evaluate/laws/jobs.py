@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from harness.base.documents.wording import count
 from harness.base.errors import HarnessError
-from harness.base.records.tasks import TaskSpans
 from harness.base.records.trace import TASK_COUNTER, TaskKind
 from harness.base.records.trial import Cell, TrialRecord
 from harness.base.text import excerpt
@@ -249,19 +248,3 @@ def input_is_read(measured: Measured) -> Iterator[str]:
 def _is_as_large(size: int, wanted: int) -> bool:
     """Whether an input has the *wanted* size, as nearly as generators make it."""
     return abs(size - wanted) <= INPUT_TOLERANCE * wanted
-
-
-def spans_within_attempts(measured: Measured) -> Iterator[str]:
-    """What was recorded in a task lies within its attempt, and attempts are those of the job."""
-    for trial_id, jobs in measured.jobs.items():
-        windows = {attempt.attempt_id: attempt.window for job in jobs for attempt in job.attempts}
-        for task in measured.run.read_recordings(trial_id):
-            if task.attempt_id not in windows:
-                yield f"{task.attempt_id} was recorded, and no job of trial {trial_id} has it"
-            elif not _is_within(task, *windows[task.attempt_id]):
-                yield f"{task.attempt_id} was recorded outside of the time that it ran"
-
-
-def _is_within(task: TaskSpans, start_s: float, finish_s: float) -> bool:
-    """Whether all spans of a *task* lie between two moments."""
-    return all(start_s <= span.start_s and span.finish_s <= finish_s for span in task.spans)

@@ -244,7 +244,8 @@ def _without_load(measured: Measured, record: TrialRecord) -> Iterator[str]:
     """Machines that were sampled during a trial, and of which its record says nothing."""
     if measured.was_imported:
         return
-    if measured.is_of_this_clock and record.state == "done" and not record.loads:
+    is_sampled_here = measured.experiment.cluster.provider == "local"
+    if is_sampled_here and record.state == "done" and not record.loads:
         yield THIS_MACHINE  # without its samples no trial ends well
         return
     raw = measured.raw(record.trial.id)
