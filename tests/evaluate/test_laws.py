@@ -600,6 +600,139 @@ def leave_parent(run):
     change_table(run, "spans", lambda row: scale(row, ("wall_s",), 1.0 + (row["parent"] >= 0)))
 
 
+def change_probe(run, change_line, number=-1):
+    """
+    Give the numbers of each line of the speed probe of one trial, and its place, to *change_line*.
+    """
+    path = trial_files(run)[number].parent / "raw/speed.txt.gz"
+    lines = []
+    for text in gzip.decompress(path.read_bytes()).decode().splitlines():
+        numbers = [int(word) for word in text.split()]
+        lines.append(" ".join(map(str, change_line(numbers, len(lines)))))
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
+def rescale(run, factor, number=-1):
+    """
+    The machine was so much slower in a trial, by the probe.
+    """
+
+    def slow(numbers, _):
+        return [*numbers[:3], round(factor * numbers[3])]
+
+    change_probe(run, slow, number)
+
+
+def rescale_probe(run):
+    """
+    The scored trial ran on a machine that was five times as fast.
+    """
+    rescale(run, 0.2)
+
+
+def rescale_scored(run):
+    """
+    It was 1.8 times as slow; the JVMs did not notice.
+    """
+    rescale(run, 1.8)
+
+
+def forget_rescaled_scores(run):
+    """
+    The correction was fitted, and the scores are those of other lines.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    change(path, speed=profile["speed"] | {"coefficient": 1.0})
+    (run.path / "predictions/sealed.json").unlink()
+
+
+def correct_by_several_factors(run):
+    """
+    One of a trial's times at reference speed is another one.
+    """
+    (path,) = run.path.glob("scores/*")
+    scores = json.loads(path.read_text())
+    scores["measurements"][0]["reference_s"]["job_s"] *= 0.9
+    path.write_text(json.dumps(scores))
+
+
+def correct_unprobed(run):
+    """
+    Where nothing of the probe was published, all times were corrected tenfold.
+    """
+    forget_rescaled_scores(run)
+    remove_logs(run, "speed.txt.gz")
+    (path,) = run.path.glob("scores/*")
+    scores = json.loads(path.read_text())
+    measurement = scores["measurements"][0]
+    scale(measurement["reference_s"], [*measurement["reference_s"]], 0.1)
+    path.write_text(json.dumps(scores))
+
+
+def refer_elsewhere(run):
+    """
+    A profile's reference speed is that of no trial.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    speed = {"reference_rate": 3 * profile["speed"]["reference_rate"], "count": 2}
+    change(path, speed=profile["speed"] | speed)
+    (run.path / "predictions/sealed.json").unlink()
+
+
+def go_back(run):
+    """
+    The probe's moments do not ascend.
+    """
+    change_probe(run, lambda numbers, place: [numbers[0] - 3000 * (place == 8), *numbers[1:]])
+
+
+def probe_elsewhere(run):
+    """
+    The probe was read an hour before.
+    """
+    change_probe(run, lambda numbers, _: [numbers[0] - 3_600_000, *numbers[1:]])
+
+
+def work_more(run):
+    """
+    Lines have twice the work, so that the machine was twice as fast.
+    """
+    change_probe(run, lambda numbers, _: [*numbers[:2], 2 * numbers[2], numbers[3]])
+
+
+def take_no_time(run):
+    """
+    A line's work took no time.
+    """
+    change_probe(run, lambda numbers, place: [*numbers[:3], numbers[3] * (place != 3)])
+
+
+def take_more_than_there_is(run):
+    """
+    The work of a second took two.
+    """
+    change_probe(run, lambda numbers, _: [*numbers[:3], 2 * 10**9])
+
+
+def thin_out(run):
+    """
+    Lines that are not wanted are left out.
+    """
+    path = trial_files(run)[0].parent / "raw/speed.txt.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join([*lines[:4], *lines[-4:]])))
+
+
+def damage_probe(run):
+    """
+    A log of the probe has words.
+    """
+    path = trial_files(run)[0].parent / "raw/speed.txt.gz"
+    path.write_bytes(gzip.compress(b"fast\n"))
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -645,6 +778,19 @@ FORGERIES = {
     idle_processes: "spans.parquet",
     overwork_threads: "spans.parquet",
     leave_parent: "spans.parquet",
+    rescale_probe: "raw/speed.txt: rates",
+    rescale_scored: "raw/speed.txt: starts",
+    forget_rescaled_scores: "scores/: reference_s",
+    correct_by_several_factors: "scores/: reference_s",
+    correct_unprobed: "scores/: reference_s",
+    refer_elsewhere: "scores/: reference_s",
+    go_back: "raw/speed.txt",
+    probe_elsewhere: "raw/speed.txt",
+    work_more: "raw/speed.txt",
+    take_no_time: "raw/speed.txt",
+    take_more_than_there_is: "raw/speed.txt",
+    thin_out: "raw/speed.txt",
+    damage_probe: "raw/speed.txt",
     forget_loads: "trial.json: loads",
     forget_samples: "trial.json: loads",
     forget_client: "trial.json: harness_s",
@@ -836,10 +982,38 @@ def read_no_processors(run):
     change_table(run, "tasks", lambda row: row.update(cpu_at_main_s=None, cpu_at_end_s=None))
 
 
+def slow_down_evenly(run):
+    """
+    Another machine is three times as slow in all trials, which changes no time at reference speed.
+    """
+    for number in range(3):
+        rescale(run, 3.0, number)
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    rate = profile["speed"]["reference_rate"] / 3
+    change(path, speed=profile["speed"] | {"reference_rate": rate})
+
+
+def slow_down_in_part(run):
+    """
+    A machine was a quarter slower in a trial: it was warm.
+    """
+    rescale(run, 1.25)
+
+
+def end_probe_early(run):
+    """
+    The probe was killed in a trial, within a second's work.
+    """
+    path = trial_files(run)[-1].parent / "raw/speed.txt.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)[:-8]
+    path.write_bytes(gzip.compress(b"".join(lines)))
+
+
 HONEST = (
     keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
     use_own_model, rewrite_predictions, override_for_others, lose_samples, round_input,
-    kill_tasks, read_no_processors,
+    kill_tasks, read_no_processors, slow_down_evenly, slow_down_in_part, end_probe_early,
 )  # fmt: skip
 
 
@@ -961,7 +1135,8 @@ def test_what_no_law_compares_is_told(whole, forged, published):
 
     assert unseen_by_laws(Run(whole)) == [gaps]
     assert unseen_by_laws(published["traces"]) == [gaps]
-    assert unseen_by_laws(published["scores"]) == [no_times, no_samples, gaps]
+    no_probe = "times at reference speed: the speed probe's lines are not there"
+    assert unseen_by_laws(published["scores"]) == [no_times, no_samples, no_probe, gaps]
 
     put_manifest_first(forged)
     assert unseen_by_laws(forged) == []

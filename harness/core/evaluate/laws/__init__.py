@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from harness.core.evaluate.laws import jobs, logs, moments, plan, recorded
+from harness.core.evaluate.laws import jobs, logs, moments, plan, recorded, speed
 from harness.core.evaluate.laws.jobs import most_at_once
 from harness.core.evaluate.laws.measured import Breach, Law, Measured
 from harness.core.evaluate.laws.unseen import unseen_by_laws
@@ -88,6 +88,18 @@ LAWS = (
         logs.loads_of_samples,
     ),
     Law("trial.json: device", "a device is one that tasks counted", logs.device_of_counters),
+    Law("raw/speed.txt", "the speed probe was read as it writes", speed.readings_of_probe),
+    Law("raw/speed.txt: rates", "trials have about the speed of each other", speed.speeds_alike),
+    Law(
+        "raw/speed.txt: starts",
+        "a JVM's start is the same work in all trials, by the speed probe",
+        speed.starts_alike,
+    ),
+    Law(
+        "scores/: reference_s",
+        "times at reference speed follow from the probe's rates",
+        speed.reference_of_rates,
+    ),
     Law("trial.json: versions", "versions are those of the manifest", plan.versions_of_manifest),
     Law("experiment.yaml", "the file asks for what the manifest says", plan.file_of_experiment),
 )

@@ -35,7 +35,7 @@ def spans_within_attempts(measured: Measured) -> Iterator[str]:
         attempts = {attempt.attempt_id: attempt for job in jobs for attempt in job.attempts}
         filled = defaultdict[str, list[Filled]](list)
         has_own_code = measured.records[trial_id].trial.cell.workload.code is not None
-        for task in measured.run.read_recordings(trial_id):
+        for task in measured.recordings[trial_id]:
             attempt = attempts.get(task.attempt_id)
             if attempt is None:
                 yield f"{task.attempt_id} was recorded, and no job of trial {trial_id} has it"

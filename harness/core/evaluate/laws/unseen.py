@@ -38,6 +38,9 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
     def has_configuration(record: TrialRecord) -> bool:
         return has_jobs_logs(record, configuration_name)
 
+    def has_rate(record: TrialRecord) -> bool:
+        return record.trial.id in measured.rates
+
     def has_samples(record: TrialRecord) -> bool:
         names = {*measured.raw(record.trial.id).names()}
         return names.issuperset(map(samples_name, record.loads))
@@ -52,6 +55,7 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
         ("times in traces", traced, has_history, made_of),
         ("configurations of jobs", done, has_configuration, "Hadoop's own copies are not there"),
         ("loads of machines", done, has_samples, samples),
+        ("times at reference speed", done, has_rate, "the speed probe's lines are not there"),
     ):
         lacking = [*filterfalse(has_log, records)]
         if lacking:
