@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import filterfalse
 
 from harness.base.errors import SpecError
@@ -38,9 +39,6 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
     def has_configuration(record: TrialRecord) -> bool:
         return has_jobs_logs(record, configuration_name)
 
-    def has_rate(record: TrialRecord) -> bool:
-        return record.trial.id in measured.rates
-
     def has_samples(record: TrialRecord) -> bool:
         names = {*measured.raw(record.trial.id).names()}
         return names.issuperset(map(samples_name, record.loads))
@@ -55,12 +53,22 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
         ("times in traces", traced, has_history, made_of),
         ("configurations of jobs", done, has_configuration, "Hadoop's own copies are not there"),
         ("loads of machines", done, has_samples, samples),
-        ("times at reference speed", done, has_rate, "the speed probe's lines are not there"),
+        (
+            "times at reference speed",
+            done,
+            partial(_has_rate, measured),
+            "the speed probe's lines are not there",
+        ),
     ):
         lacking = [*filterfalse(has_log, records)]
         if lacking:
             share = "" if len(lacking) == whole else f" of {len(lacking)} of {whole} trials"
             yield f"{subject}{share}: {what}"
+
+
+def _has_rate(measured: Measured, record: TrialRecord) -> bool:
+    """Whether the speed probe was read while a trial's jobs ran."""
+    return record.trial.id in measured.rates
 
 
 def _unseen_plan(measured: Measured) -> Iterator[str]:
