@@ -5,6 +5,7 @@ Tests for `harness.core.evaluate.laws`, on a real run of three trials: whole, an
 import gzip
 import hashlib
 import json
+import re
 import shutil
 
 from types import SimpleNamespace
@@ -413,6 +414,325 @@ def ask_otherwise(run):
     assert path.read_text() != text
 
 
+def rewrite_experiment(run, change_text):
+    """
+    Put another text into the experiment's file.
+    """
+    path = run.path / "experiment.yaml"
+    path.write_text(change_text(path.read_text()))
+
+
+def add_unknown_key(run):
+    """
+    A key that no experiment has keeps the file from being read.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\nwishes: 3\n")
+
+
+def empty_experiment(run):
+    """
+    Nothing is left of the file.
+    """
+    rewrite_experiment(run, lambda _: "")
+
+
+def break_yaml(run):
+    """
+    The file is no YAML.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\n]: [\n")
+
+
+def repeat_key(run):
+    """
+    The file has a key twice.
+    """
+    rewrite_experiment(run, lambda text: f"{text}\nseed: 1\nseed: 2\n")
+
+
+def ask_without_end(run):
+    """
+    The file asks for infinitely many repeats.
+    """
+    rewrite_experiment(run, lambda text: re.sub(r"(?m)^repeat:.*", "repeat: .inf", text))
+    assert ".inf" in (run.path / "experiment.yaml").read_text()
+
+
+def ask_in_later_format(run):
+    """
+    The file says that it is of a format that nothing had when it was read.
+    """
+    rewrite_experiment(run, lambda text: text.replace("schema: 1", "schema: 9"))
+
+
+def remove_experiment(run):
+    """
+    The file is not there.
+    """
+    (run.path / "experiment.yaml").unlink()
+
+
+def override_unreadably(run):
+    """
+    What was set beside the file is no value of anything.
+    """
+    change(run.path / "manifest.json", overrides=["cluster.wishes=3"])
+
+
+def forget_loads(run):
+    """
+    A disturbed trial has no loads, so that nothing marks it; its samples are there.
+    """
+    change(trial_files(run)[0], loads={}, disturbed="")
+
+
+def forget_samples(run):
+    """
+    Neither are its samples.
+    """
+    change(trial_files(run)[0], loads={}, disturbed="")
+    remove_logs(run, "machine.jsonl.gz")
+
+
+def forget_client(run):
+    """
+    A trial does not say how long its client took.
+    """
+    path = trial_files(run)[0]
+    harness_s = json.loads(path.read_text())["harness_s"]
+    del harness_s["client_s"]
+    change(path, harness_s=harness_s)
+
+
+def forget_input(run):
+    """
+    The input of a trial has no bytes.
+    """
+    change(trial_files(run)[0], input_bytes=0)
+
+
+def shrink_input(run):
+    """
+    A trial had half the input of its cell, and its job read that.
+    """
+    path = trial_files(run)[0]
+    change(path, input_bytes=json.loads(path.read_text())["input_bytes"] // 2)
+    shutil.rmtree(path.parent / "trace")
+
+
+def compute_elsewhere(run):
+    """
+    A trial computed on a device that no task counts.
+    """
+    change(trial_files(run)[0], device="cuda")
+
+
+def change_table(run, table, change_row):
+    """
+    Give each row of a table of all trials to *change_row*.
+    """
+    for path in run.path.glob(f"trials/*/trace/{table}.parquet"):
+        rows = pq.read_table(path)
+        changed = rows.to_pylist()
+        for row in changed:
+            change_row(row)
+        pq.write_table(pa.Table.from_pylist(changed, rows.schema), path)
+
+
+def scale(row, names, factor=0.8):
+    """
+    Multiply numbers of a *row* by their names.
+    """
+    row |= {name: row[name] * factor for name in names if row[name] is not None}
+
+
+LOOP_S = ("read_s", "function_s", "spilling_s", "spilling_read_s", "output_s", "blocked_s")
+PROCESS_S = ("cpu_at_main_s", "cpu_at_end_s")
+
+
+def hurry_recordings(run):
+    """
+    All times that were recorded inside tasks are a fifth shorter, from their begin on.
+    """
+    begins = {}
+
+    def hurry_span(row):
+        begin_s = begins.setdefault(row["attempt_id"], row["start_s"])
+        row["start_s"] = begin_s + 0.8 * (row["start_s"] - begin_s)
+        scale(row, ("wall_s", "cpu_s"))
+
+    change_table(run, "spans", hurry_span)
+    change_table(run, "tasks", lambda row: scale(row, (*LOOP_S, *PROCESS_S)))
+
+
+def hurry_spans(run):
+    """
+    Spans are shorter, each where it began.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("wall_s", "cpu_s")))
+
+
+def hurry_loops(run):
+    """
+    Sums over the records of a task are shorter than the loop over them.
+    """
+    change_table(run, "tasks", lambda row: scale(row, LOOP_S, 0.5))
+
+
+def idle_processes(run):
+    """
+    Processes used less of the processor than their threads.
+    """
+    change_table(run, "tasks", lambda row: scale(row, PROCESS_S[1:], 0.2))
+
+
+def overwork_threads(run):
+    """
+    Threads ran for longer than their spans took.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("cpu_s",), 1e3))
+
+
+def leave_parent(run):
+    """
+    Spans last longer than those around them.
+    """
+    change_table(run, "spans", lambda row: scale(row, ("wall_s",), 1.0 + (row["parent"] >= 0)))
+
+
+def change_probe(run, change_line, number=-1):
+    """
+    Give the numbers of each line of the speed probe of one trial, and its place, to *change_line*.
+    """
+    path = trial_files(run)[number].parent / "raw/speed.txt.gz"
+    lines = []
+    for text in gzip.decompress(path.read_bytes()).decode().splitlines():
+        numbers = [int(word) for word in text.split()]
+        lines.append(" ".join(map(str, change_line(numbers, len(lines)))))
+    path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
+
+
+def rescale(run, factor, number=-1):
+    """
+    The machine was so much slower in a trial, by the probe.
+    """
+
+    def slow(numbers, _):
+        return [*numbers[:3], round(factor * numbers[3])]
+
+    change_probe(run, slow, number)
+
+
+def rescale_probe(run):
+    """
+    The scored trial ran on a machine that was five times as fast.
+    """
+    rescale(run, 0.2)
+
+
+def rescale_scored(run):
+    """
+    It was 1.8 times as slow; the JVMs did not notice.
+    """
+    rescale(run, 1.8)
+
+
+def forget_rescaled_scores(run):
+    """
+    The correction was fitted, and the scores are those of other lines.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    change(path, speed=profile["speed"] | {"coefficient": 1.0})
+    (run.path / "predictions/sealed.json").unlink()
+
+
+def correct_by_several_factors(run):
+    """
+    One of a trial's times at reference speed is another one.
+    """
+    (path,) = run.path.glob("scores/*")
+    scores = json.loads(path.read_text())
+    scores["measurements"][0]["reference_s"]["job_s"] *= 0.9
+    path.write_text(json.dumps(scores))
+
+
+def correct_unprobed(run):
+    """
+    Where nothing of the probe was published, all times were corrected tenfold.
+    """
+    forget_rescaled_scores(run)
+    remove_logs(run, "speed.txt.gz")
+    (path,) = run.path.glob("scores/*")
+    scores = json.loads(path.read_text())
+    measurement = scores["measurements"][0]
+    scale(measurement["reference_s"], [*measurement["reference_s"]], 0.1)
+    path.write_text(json.dumps(scores))
+
+
+def refer_elsewhere(run):
+    """
+    A profile's reference speed is that of no trial.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    speed = {"reference_rate": 3 * profile["speed"]["reference_rate"], "count": 2}
+    change(path, speed=profile["speed"] | speed)
+    (run.path / "predictions/sealed.json").unlink()
+
+
+def go_back(run):
+    """
+    The probe's moments do not ascend.
+    """
+    change_probe(run, lambda numbers, place: [numbers[0] - 3000 * (place == 8), *numbers[1:]])
+
+
+def probe_elsewhere(run):
+    """
+    The probe was read an hour before.
+    """
+    change_probe(run, lambda numbers, _: [numbers[0] - 3_600_000, *numbers[1:]])
+
+
+def work_more(run):
+    """
+    Lines have twice the work, so that the machine was twice as fast.
+    """
+    change_probe(run, lambda numbers, _: [*numbers[:2], 2 * numbers[2], numbers[3]])
+
+
+def take_no_time(run):
+    """
+    A line's work took no time.
+    """
+    change_probe(run, lambda numbers, place: [*numbers[:3], numbers[3] * (place != 3)])
+
+
+def take_more_than_there_is(run):
+    """
+    The work of a second took two.
+    """
+    change_probe(run, lambda numbers, _: [*numbers[:3], 2 * 10**9])
+
+
+def thin_out(run):
+    """
+    Lines that are not wanted are left out.
+    """
+    path = trial_files(run)[0].parent / "raw/speed.txt.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)
+    path.write_bytes(gzip.compress(b"".join([*lines[:4], *lines[-4:]])))
+
+
+def damage_probe(run):
+    """
+    A log of the probe has words.
+    """
+    path = trial_files(run)[0].parent / "raw/speed.txt.gz"
+    path.write_bytes(gzip.compress(b"fast\n"))
+
+
 FORGERIES = {
     cut_plan: "plan.jsonl",
     copy_repeat: "trial.json: job_ids",
@@ -444,6 +764,39 @@ FORGERIES = {
     reorder_plan: "plan.jsonl: order",
     drop_warmup: "job ids: gaps",
     ask_otherwise: "experiment.yaml",
+    add_unknown_key: "experiment.yaml",
+    empty_experiment: "experiment.yaml",
+    break_yaml: "experiment.yaml",
+    repeat_key: "experiment.yaml",
+    ask_without_end: "experiment.yaml",
+    ask_in_later_format: "experiment.yaml",
+    remove_experiment: "experiment.yaml",
+    override_unreadably: "experiment.yaml",
+    hurry_recordings: "spans.parquet",
+    hurry_spans: "spans.parquet",
+    hurry_loops: "spans.parquet",
+    idle_processes: "spans.parquet",
+    overwork_threads: "spans.parquet",
+    leave_parent: "spans.parquet",
+    rescale_probe: "raw/speed.txt: rates",
+    rescale_scored: "raw/speed.txt: starts",
+    forget_rescaled_scores: "scores/: reference_s",
+    correct_by_several_factors: "scores/: reference_s",
+    correct_unprobed: "scores/: reference_s",
+    refer_elsewhere: "scores/: reference_s",
+    go_back: "raw/speed.txt",
+    probe_elsewhere: "raw/speed.txt",
+    work_more: "raw/speed.txt",
+    take_no_time: "raw/speed.txt",
+    take_more_than_there_is: "raw/speed.txt",
+    thin_out: "raw/speed.txt",
+    damage_probe: "raw/speed.txt",
+    forget_loads: "trial.json: loads",
+    forget_samples: "trial.json: loads",
+    forget_client: "trial.json: harness_s",
+    forget_input: "input",
+    shrink_input: "input",
+    compute_elsewhere: "trial.json: device",
 }
 
 
@@ -591,9 +944,76 @@ def rewrite_predictions(run):
     path.write_text(path.read_text().replace("whatif-mr2", "ernest"))
 
 
+def override_for_others(run):
+    """
+    What was set for models alone was cut off when names in it were changed.
+    """
+    overrides = [*run.read_manifest().overrides, "predict.hardware=/path-3, /path-6]"]
+    change(run.path / "manifest.json", overrides=overrides)
+
+
+def lose_samples(run):
+    """
+    What was published is without samples, and has the loads that were made of them.
+    """
+    remove_logs(run, "machine.jsonl.gz")
+
+
+def round_input(run):
+    """
+    A generator made whole records.
+    """
+    for path in trial_files(run):
+        change(path, input_bytes=json.loads(path.read_text())["input_bytes"] - 90)
+
+
+def kill_tasks(run):
+    """
+    Sums of a task's records are not whole where its JVM was killed.
+    """
+    change_table(run, "tasks", lambda row: row.update(state="open"))
+    change_table(run, "tasks", lambda row: scale(row, LOOP_S, 0.5))
+
+
+def read_no_processors(run):
+    """
+    An older tracer did not read what a process used.
+    """
+    change_table(run, "tasks", lambda row: row.update(cpu_at_main_s=None, cpu_at_end_s=None))
+
+
+def slow_down_evenly(run):
+    """
+    Another machine is three times as slow in all trials, which changes no time at reference speed.
+    """
+    for number in range(3):
+        rescale(run, 3.0, number)
+    (path,) = run.path.glob("profiles/*.json")
+    profile = json.loads(path.read_text())
+    rate = profile["speed"]["reference_rate"] / 3
+    change(path, speed=profile["speed"] | {"reference_rate": rate})
+
+
+def slow_down_in_part(run):
+    """
+    A machine was a quarter slower in a trial: it was warm.
+    """
+    rescale(run, 1.25)
+
+
+def end_probe_early(run):
+    """
+    The probe was killed in a trial, within a second's work.
+    """
+    path = trial_files(run)[-1].parent / "raw/speed.txt.gz"
+    lines = gzip.decompress(path.read_bytes()).splitlines(keepends=True)[:-8]
+    path.write_bytes(gzip.compress(b"".join(lines)))
+
+
 HONEST = (
     keep_all_attempts, round_moments, move_a_trial_away, take_over, load_by_older_rule,
-    use_own_model, rewrite_predictions,
+    use_own_model, rewrite_predictions, override_for_others, lose_samples, round_input,
+    kill_tasks, read_no_processors, slow_down_evenly, slow_down_in_part, end_probe_early,
 )  # fmt: skip
 
 
@@ -641,6 +1061,30 @@ def test_what_a_clusters_owner_has_made_final_is_no_jobs(forged, provider, broke
         records.append(record.model_copy(update={"trial": trial}))
     there = SimpleNamespace(was_imported=False, done=records, run=forged, raw=measured.raw)
     assert len([*configured_as_cell(there)]) == broken
+
+
+OF_OTHERS = "schema: 1\nworkloads: [{name: ./mine.py:Words, input: 2 MiB}]\n"
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("text", "code", "broken"),
+    [
+        (OF_OTHERS, "mine.py", 0), (OF_OTHERS, None, 1), ("schema: 1\n]: [", "mine.py", 1),
+        ("", "mine.py", 1), (OF_OTHERS.replace("1", "9", 1), "mine.py", 1),
+    ],
+)  # fmt: skip
+def test_a_class_of_the_owners_excuses_a_file_that_yaml_has(forged, text, code, broken):
+    """
+    Nobody else has that class; but each such file is a mapping, and of a format that there is.
+    """
+    rewrite_experiment(forged, lambda _: text)
+    measured = Measured(forged)
+    there = SimpleNamespace(
+        run=forged, manifest=measured.manifest, was_imported=False, is_chosen_meanwhile=False,
+        experiment=SimpleNamespace(workloads=[SimpleNamespace(code=code)]),
+    )  # fmt: skip
+    assert len([*file_of_experiment(there)]) == broken
 
 
 @pytest.mark.process
@@ -707,7 +1151,8 @@ def test_what_no_law_compares_is_told(whole, forged, published):
 
     assert unseen_by_laws(Run(whole)) == [gaps]
     assert unseen_by_laws(published["traces"]) == [gaps]
-    assert unseen_by_laws(published["scores"]) == [no_times, no_samples, gaps]
+    no_probe = "times at reference speed: the speed probe's lines are not there"
+    assert unseen_by_laws(published["scores"]) == [no_times, no_samples, no_probe, gaps]
 
     put_manifest_first(forged)
     assert unseen_by_laws(forged) == []

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from harness.core.evaluate.laws import jobs, logs, moments, plan, profiles
+from harness.core.evaluate.laws import jobs, logs, moments, plan, profiles, recorded, speed
 from harness.core.evaluate.laws.jobs import most_at_once
 from harness.core.evaluate.laws.measured import Breach, Law, Measured
 from harness.core.evaluate.laws.unseen import unseen_by_laws
@@ -73,12 +73,33 @@ LAWS = (
     Law("attempts.parquet", "tasks run within their job, each of them", jobs.attempts_within_job),
     Law("slots", "no more tasks at once than slots", jobs.tasks_in_slots),
     Law("counters", "counters of jobs are sums of those of tasks", jobs.counters_add_up),
-    Law("input", "a job reads its input", jobs.input_is_read),
-    Law("spans.parquet", "recordings lie within their attempts", jobs.spans_within_attempts),
+    Law("input", "an input has the size of its cell, and a job reads it", jobs.input_is_read),
+    Law(
+        "spans.parquet",
+        "recordings lie within their attempts, fill them, and add up",
+        recorded.spans_within_attempts,
+    ),
     Law("history.jhist", "tables say what the job histories say", logs.trace_of_history),
     Law("conf.xml", "jobs have the configuration of their cell", logs.configured_as_cell),
     Law("trial.json: disturbed", "marks follow from loads", logs.disturbed_by_loads),
-    Law("trial.json: loads", "loads are means of the samples", logs.loads_of_samples),
+    Law(
+        "trial.json: loads",
+        "loads are means of the samples, and of each machine that was sampled",
+        logs.loads_of_samples,
+    ),
+    Law("trial.json: device", "a device is one that tasks counted", logs.device_of_counters),
+    Law("raw/speed.txt", "the speed probe was read as it writes", speed.readings_of_probe),
+    Law("raw/speed.txt: rates", "trials have about the speed of each other", speed.speeds_alike),
+    Law(
+        "raw/speed.txt: starts",
+        "a JVM's start is the same work in all trials, by the speed probe",
+        speed.starts_alike,
+    ),
+    Law(
+        "scores/: reference_s",
+        "times at reference speed follow from the probe's rates",
+        speed.reference_of_rates,
+    ),
     Law("trial.json: versions", "versions are those of the manifest", plan.versions_of_manifest),
     Law("profiles/", "profiles are of the trials of their run", profiles.profiles_of_trials),
     Law("experiment.yaml", "the file asks for what the manifest says", plan.file_of_experiment),

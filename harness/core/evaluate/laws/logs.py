@@ -12,8 +12,8 @@ from harness.base.errors import HarnessError, ParseError
 from harness.base.hadoop.properties import successor
 from harness.base.hadoop.secrets import DIGEST
 from harness.base.hadoop.site import plain_value
-from harness.base.records.trace import JobTrace, MachineSample, TaskAttempt
-from harness.base.records.trial import Cell, MachineLoad
+from harness.base.records.trace import JobTrace, MachineSample, TaskAttempt, devices
+from harness.base.records.trial import Cell, MachineLoad, TrialRecord
 from harness.base.text import excerpt
 from harness.clusters.monitor.machine import (
     MACHINE_LOG,
@@ -39,6 +39,7 @@ _SHARE = 1e-6  # as a figure is rounded
 _MOST_CONF_BYTES = 2**26
 _PROPERTY = re.compile(rb"<name>([^<]*)</name>\s*<value>([^<]*)</value>\s*(<final>true)?")
 _REDUCES = "mapreduce.job.reduces"
+_MACHINE_LOGS = re.compile(r"machine(?:-([^/]+))?\.jsonl")
 # Recorders are put in front of these, or behind them.
 _TRACED = re.compile(r"mapreduce\.admin\.(map|reduce)\.child\.java\.opts|.*\.classpath")
 # A name of somebody's is none of these, so they stand in what is published as they were.
@@ -197,6 +198,21 @@ def _is_given(name: str, asked: str, given: str) -> bool:
     )
 
 
+def device_of_counters(measured: Measured) -> Iterator[str]:
+    """The device of a trial is that which its tasks have counted."""
+    if measured.was_imported:
+        return
+    for trial_id, jobs in measured.jobs.items():
+        counted = devices(attempt.counters for job in jobs for attempt in job.attempts)
+        stated = measured.records[trial_id].device
+        if stated != ", ".join(counted):
+            counted_text = ", ".join(counted) or "none"
+            yield (
+                f"trial {trial_id} computed on {excerpt(stated) or 'no device'}, and its tasks"
+                f" count {counted_text}"
+            )
+
+
 def disturbed_by_loads(measured: Measured) -> Iterator[str]:
     """A trial is marked as disturbed where its loads say so, and nowhere else."""
     for record in measured.attempts:
@@ -208,9 +224,11 @@ def disturbed_by_loads(measured: Measured) -> Iterator[str]:
 
 
 def loads_of_samples(measured: Measured) -> Iterator[str]:
-    """The loads of a trial are the means of its samples."""
+    """The loads of a trial are the means of its samples, and there are some of each machine."""
     for record in measured.records.values():
         raw = measured.raw(record.trial.id)
+        for machine in _without_load(measured, record):
+            yield f"trial {record.trial.id} has no loads of {excerpt(machine)}, which was sampled"
         for machine, load in record.loads.items():
             if samples_name(machine) not in raw.names():
                 continue
@@ -220,6 +238,22 @@ def loads_of_samples(measured: Measured) -> Iterator[str]:
                     f"the loads of {excerpt(machine)} in trial {record.trial.id} are not those of"
                     " its samples"
                 )
+
+
+def _without_load(measured: Measured, record: TrialRecord) -> Iterator[str]:
+    """Machines that were sampled during a trial, and of which its record says nothing."""
+    if measured.was_imported:
+        return
+    is_sampled_here = measured.experiment.cluster.provider == "local"
+    if is_sampled_here and record.state == "done" and not record.loads:
+        yield THIS_MACHINE  # without its samples no trial ends well
+        return
+    raw = measured.raw(record.trial.id)
+    for name in raw.names():
+        match = _MACHINE_LOGS.fullmatch(name)
+        machine = (match[1] or THIS_MACHINE) if match else ""
+        if match and machine not in record.loads and _read_samples(raw, name):
+            yield machine
 
 
 def samples_name(machine: str) -> str:

@@ -7,17 +7,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import harmonic_mean
 from typing import NamedTuple
 
+from harness.base.errors import ParseError
 from harness.base.records.manifest import Manifest
-from harness.base.records.trace import JobTrace
+from harness.base.records.tasks import TaskSpans
+from harness.base.records.trace import JobTrace, SpeedSample
 from harness.base.records.trial import Trial, TrialRecord
+from harness.clusters.monitor.machine import PROBE_LOGS, mean_rate
 from harness.core.experiment.grid import expand
 from harness.core.experiment.model import Experiment
 from harness.core.experiment.planned import planned_trials
 from harness.core.store import RawLogs, Run
 from harness.core.store.evidence import Chain, Line
 from harness.core.store.published import has_other_ids
+from harness.observe.parsing.lines import read_speed
 
 CLOCK_S = 1.0  # moments of one machine's clock, which is set meanwhile, may contradict so much
 # Experiments that tuning and calibrating make, by their names: their trials follow from what was
@@ -137,6 +142,50 @@ class Measured:
         """Every job of which there is a trace."""
         for jobs in self.jobs.values():
             yield from jobs
+
+    @cached_property
+    def recordings(self) -> Mapping[str, Sequence[TaskSpans]]:
+        """What was recorded inside the tasks of each trial of which there is a trace."""
+        return {trial_id: [*self.run.read_recordings(trial_id)] for trial_id in self.jobs}
+
+    @cached_property
+    def readings(self) -> Mapping[str, Mapping[str, Sequence[SpeedSample] | ParseError]]:
+        """Of each trial that is done, what logs of the speed probe have, or why none reads them."""
+        return {record.trial.id: self._readings(record.trial.id) for record in self.done}
+
+    def _readings(self, trial_id: str) -> Mapping[str, Sequence[SpeedSample] | ParseError]:
+        """What each log of the speed probe of a trial has."""
+        raw = self.raw(trial_id)
+        readings: dict[str, Sequence[SpeedSample] | ParseError] = {}
+        for name in filter(PROBE_LOGS.fullmatch, raw.names()):
+            try:
+                with raw.open(name) as lines:
+                    readings[name] = [*read_speed(lines, name)]
+            except ParseError as error:
+                readings[name] = error
+        return readings
+
+    @cached_property
+    def rates(self) -> Mapping[str, float]:
+        """The mean rate of the speed probe while the jobs of each trial ran, where it is known."""
+        rates = {}
+        for trial_id, jobs in self.jobs.items():
+            rate = self._rate(trial_id, jobs)
+            if rate:
+                rates[trial_id] = rate
+        return rates
+
+    def _rate(self, trial_id: str, jobs: Sequence[JobTrace]) -> float | None:
+        """The rate of equal work on each machine in turn while *jobs* ran."""
+        machine_rates = []
+        for samples in self.readings[trial_id].values():
+            if isinstance(samples, ParseError) or not jobs:
+                return None
+            machine_rate = mean_rate(samples, jobs[0].submit_s, jobs[-1].finish_s)
+            if not machine_rate:
+                return None
+            machine_rates.append(machine_rate)
+        return harmonic_mean(machine_rates) if machine_rates else None
 
     def raw(self, trial_id: str) -> RawLogs:
         """The logs of a trial that counts."""

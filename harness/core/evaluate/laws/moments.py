@@ -116,8 +116,11 @@ def seconds_within_trial(measured: Measured) -> Iterator[str]:
     jobs_s = seconds_of_jobs(measured)
     for record in measured.done:
         job_s = jobs_s.get(record.trial.id, 0.0)
-        client_s = record.harness_s.get("client_s", job_s)
-        if job_s > client_s + CLOCK_S:
+        client_s = record.harness_s.get("client_s")
+        if client_s is None:
+            if not measured.was_imported:
+                yield f"trial {record.trial.id} is done, and does not say how long its client took"
+        elif job_s > client_s + CLOCK_S:
             yield (
                 f"the jobs of trial {record.trial.id} take {job_s:.1f} s, and their client"
                 f" {client_s:.1f} s"

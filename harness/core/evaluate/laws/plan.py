@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 from harness.base.errors import EvidenceError, SpecError
@@ -12,12 +11,17 @@ from harness.base.records.trial import Trial
 from harness.base.text import excerpt
 from harness.clusters import tracing_of
 from harness.core.evaluate.laws.measured import Measured
-from harness.core.experiment.file import read_experiment
+from harness.core.experiment.document import Document
+from harness.core.experiment.file import FORMAT, read_experiment
 from harness.core.experiment.model import Experiment
 from harness.core.store.run import EXPERIMENT, Run, measured_part
 
 # In the place of a user's own, which nobody has here: models change nothing of what is measured.
 _OTHER_MODELS = ("question=how far is it off?", "predict.models=[whatif, ernest]")
+# What is asked of the trials, and is no part of what was measured.
+_ASKED_OF_TRIALS = ("predict.", "question", "nightly", "name=")
+_ORDER = "predict.order="
+_OLDER_FORMATS = frozenset(map(str, range(1, FORMAT)))
 
 
 def plan_of_grid(measured: Measured) -> Iterator[str]:
@@ -76,7 +80,12 @@ def trial_of_plan(measured: Measured) -> Iterator[str]:
 
 def file_of_experiment(measured: Measured) -> Iterator[str]:
     """The file of the experiment, with what was set beside it, asks for what the manifest says."""
-    written = written_experiment(measured)
+    try:
+        written = written_experiment(measured)
+    except SpecError as error:
+        if not _is_excused(measured):
+            yield f"{EXPERIMENT} was read before anything ran, and cannot be now: {error.what}"
+        return
     if written is None:
         return
     asked = _asked(measured.experiment)
@@ -88,6 +97,21 @@ def file_of_experiment(measured: Measured) -> Iterator[str]:
             )
 
 
+def _is_excused(measured: Measured) -> bool:
+    """Whether a file is of an older format, or names workloads whose classes nobody has here."""
+    if not measured.run.opener.exists(measured.run.path / EXPERIMENT):
+        return False
+    try:
+        contents = Document(_text_of_file(measured), EXPERIMENT).data
+    except SpecError:
+        return False
+    written_format = contents.get("schema") if isinstance(contents, dict) else None
+    if written_format in _OLDER_FORMATS:
+        return True
+    has_own = any(spec.code is not None for spec in measured.experiment.workloads)
+    return has_own and written_format == str(FORMAT)
+
+
 def require_same_file(run: Run) -> None:
     """`EvidenceError` where the file of a *run*'s experiment asks for another measurement."""
     for what in file_of_experiment(Measured(run.measured)):
@@ -96,19 +120,42 @@ def require_same_file(run: Run) -> None:
 
 
 def written_experiment(measured: Measured) -> Experiment | None:
-    """What the file asks to be measured; `None`: there is none, or it cannot be read here."""
+    """
+    What the file asks to be measured; `None`: its trials were asked for by no file.
+
+    `SpecError`: it is not there, or it or what was set beside it cannot be read.
+    """
     run = measured.run
-    path = run.path / EXPERIMENT
     if measured.was_imported or measured.is_chosen_meanwhile:
         return None
-    if not run.opener.exists(path):
-        return None
-    text = run.opener.read(path, "restore it from a copy of the run").decode("utf-8", "replace")
-    for further in ((), _OTHER_MODELS):
-        overrides = (*measured.manifest.overrides, *further)
-        with suppress(SpecError):
-            return read_experiment(text, str(path), overrides, narrows=False)
-    return None
+    if not run.opener.exists(run.path / EXPERIMENT):
+        raise SpecError("it is not there")
+    text = _text_of_file(measured)
+    overrides = measured.manifest.overrides
+    first_error = None
+    for tried in (
+        overrides,
+        (*overrides, *_OTHER_MODELS),
+        (*filter(_is_of_measurement, overrides), *_OTHER_MODELS),
+    ):
+        try:
+            return read_experiment(text, EXPERIMENT, tried, narrows=False)
+        except SpecError as error:
+            first_error = first_error or error
+    assert first_error is not None
+    raise first_error
+
+
+def _text_of_file(measured: Measured) -> str:
+    """The text of the experiment's file, which is there."""
+    run = measured.run
+    data = run.opener.read(run.path / EXPERIMENT, "restore it from a copy of the run")
+    return data.decode("utf-8", "replace")
+
+
+def _is_of_measurement(override: str) -> bool:
+    """Whether an *override* may change what is measured."""
+    return override.startswith(_ORDER) or not override.startswith(_ASKED_OF_TRIALS)
 
 
 def _asked(experiment: Experiment) -> dict[str, Any]:

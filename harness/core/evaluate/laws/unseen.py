@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import filterfalse
 
+from harness.base.errors import SpecError
 from harness.base.records.trial import TrialRecord
 from harness.core.evaluate.laws.jobs import has_all_attempts
 from harness.core.evaluate.laws.logs import configuration_name, history_name, samples_name
@@ -51,11 +53,22 @@ def _unseen_logs(measured: Measured) -> Iterator[str]:
         ("times in traces", traced, has_history, made_of),
         ("configurations of jobs", done, has_configuration, "Hadoop's own copies are not there"),
         ("loads of machines", done, has_samples, samples),
+        (
+            "times at reference speed",
+            done,
+            partial(_has_rate, measured),
+            "the speed probe's lines are not there",
+        ),
     ):
         lacking = [*filterfalse(has_log, records)]
         if lacking:
             share = "" if len(lacking) == whole else f" of {len(lacking)} of {whole} trials"
             yield f"{subject}{share}: {what}"
+
+
+def _has_rate(measured: Measured, record: TrialRecord) -> bool:
+    """Whether the speed probe was read while a trial's jobs ran."""
+    return record.trial.id in measured.rates
 
 
 def _unseen_plan(measured: Measured) -> Iterator[str]:
@@ -64,9 +77,17 @@ def _unseen_plan(measured: Measured) -> Iterator[str]:
         yield "plan: each trial was chosen by what was measured before it"
     elif measured.has_other_ids:
         yield "order of the plan: cells have other ids here than those that the seed shuffled"
-    elif written_experiment(measured) is None:
+    elif not _has_readable_file(measured):
         yield "experiment.yaml: it cannot be read here"
     if any(record.trial.cell.workload.code for record in measured.done):
         yield "configurations of the owner's workloads: what their code sets is not known"
     if not has_all_attempts(measured):
         yield "gaps in the ids of jobs: not all that ran is known to be there"
+
+
+def _has_readable_file(measured: Measured) -> bool:
+    """Whether the experiment's file is there, and says what was asked."""
+    try:
+        return written_experiment(measured) is not None
+    except SpecError:
+        return False
