@@ -252,7 +252,7 @@ def write_pages(
     _write(scratch / "ro-crate-metadata.json", metadata)
     write_sums(scratch)
     checked = rules_check.model_copy(update={"claimed": claimed})
-    return Published(claim, checked, without_pdf, sources)
+    return Published(labelled, checked, without_pdf, sources)
 
 
 def own_sources(evaluation: Evaluation) -> Iterator[OwnSource]:

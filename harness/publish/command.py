@@ -6,6 +6,7 @@ import os
 import re
 
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,6 +207,7 @@ def shown_bundle(published: Published, folder: Path) -> Iterator[Part]:
             f"secrets: {values} with the form of a secret {has} a pseudonym in the bundle"
             " (secret-1, ...); the run itself still has what was there"
         )
+    yield from (Note(f"label: {label}: {text}") for label, text in published.check.labels.items())
     unmet = ", ".join(published.check.unmet)
     rest = f"not met of the closed one: {unmet}" if unmet else "every rule is met"
     yield Note(f"division: {published.check.claimed} ({rest})")
@@ -250,12 +252,14 @@ def verify(bundle: Path, as_json: bool) -> int:
     folder = opened(bundle)
     with ThreadPoolExecutor(1) as beside:  # the verifier is a process; the laws load meanwhile
         verification = beside.submit(verifiers.verify, folder)
-        from harness.core.evaluate.laws import broken_laws
+        from harness.core.evaluate.laws import broken_laws, unseen_by_laws
         from harness.core.store import Run
         from harness.observe.storage.files import folders
 
         verified = verification.result()
-    broken = {path.name: [*map(str, broken_laws(Run(path)))] for path in folders(folder / "runs")}
+    runs = [Run(path) for path in folders(folder / "runs")]
+    broken = {run.id: [*map(str, broken_laws(run))] for run in runs}
+    unseen = {run.id: unseen_by_laws(run) for run in runs}
     anchors = [*folder.glob("runs/*/anchors/*.json")]
     is_sound = verified.is_borne_out and not any(broken.values())
     answer = {
@@ -264,26 +268,40 @@ def verify(bundle: Path, as_json: bool) -> int:
         "is_borne_out": verified.is_borne_out,
         "lines": verified.lines,
         "broken_laws": broken,
+        "unseen_by_laws": unseen,
         "anchors": len(anchors),
     }
-    present(answer, shown_verification(verified, broken, len(anchors)), as_json=as_json)
+    present(answer, shown_verification(verified, broken, unseen, len(anchors)), as_json=as_json)
     return int(not is_sound)
 
 
 def shown_verification(
-    verified: Verification, broken: Mapping[str, Sequence[str]], anchors: int
+    verified: Verification,
+    broken: Mapping[str, Sequence[str]],
+    unseen: Mapping[str, Sequence[str]],
+    anchors: int,
 ) -> Iterator[Part]:
-    """What the verifier printed, whose it is, which laws are *broken*, and what was not checked."""
-    yield from verified.lines
-    sha256, release, _ = verified.verifier
-    yield Note(f"verifier: of {release} (SHA-256 {sha256})")
-    if not verified.is_borne_out:
-        yield "the bundle is not borne out by its own tables"
-    for run_id, breaches in broken.items():
-        yield from (f"run {run_id} contradicts itself: {breach}" for breach in breaches)
+    """
+    Whether the bundle holds, what the verifier printed and whose it is, and what was not checked.
+
+    *broken* has the laws that each run breaks, *unseen* what they could not compare.
+    """
     sound = sum(not breaches for breaches in broken.values())
     kept = f"{sound} of {count(len(broken), 'run')} {by_number(sound, 'keeps', 'keep')} the laws"
-    yield f"laws: {kept} between records, by this harness; verify.py alone does not check them"
+    is_sound = verified.is_borne_out and sound == len(broken)
+    holds = "is" if verified.is_borne_out else "is not"
+    yield (
+        f"{'It holds' if is_sound else 'It does not hold'}: the bundle {holds} borne out by its own"
+        f" tables, and {kept} between records."
+    )
+    for run_id, breaches in broken.items():
+        yield from (f"run {run_id} contradicts itself: {breach}" for breach in breaches)
+    yield from (line.partition("; not checked: ")[0] for line in verified.lines)
+    sha256, release, _ = verified.verifier
+    yield Note(f"verifier: of {release} (SHA-256 {sha256})")
+    for sentence in dict.fromkeys(chain.from_iterable(unseen.values())):
+        run_ids = [run_id for run_id, sentences in unseen.items() if sentence in sentences]
+        yield f"not compared by laws: {sentence} ({', '.join(run_ids)})"
     told = f"anchors: {anchors}, of which none was verified"
     how = ": harness anchor check RUN --certificate FILE" if anchors else ""
     yield (told if anchors else "anchors: none") + how

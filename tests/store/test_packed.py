@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from harness.base.errors import DataError, EvidenceError, MachineError
+from harness.base.errors import DataError, EvidenceError, MachineError, SpecError
 from harness.core.store import Run, Store
 from harness.core.store import extract as extracting
 from harness.core.store.packed import ARCHIVE, UNPACKED, home_of, is_bundle, opened
@@ -269,7 +269,7 @@ class TestRunOfABundle:
         """
         packed(tmp_path / "papers" / ARCHIVE, files(RUN, OTHER))
 
-        with pytest.raises(DataError, match="the bundle has 2 runs") as caught:
+        with pytest.raises(SpecError, match="the bundle has 2 runs") as caught:
             Store(tmp_path).find(str(tmp_path / "papers"))
         name = caught.value.fix.rpartition(" ")[2]
         assert name == f"{tmp_path}/papers/runs/{OTHER}"

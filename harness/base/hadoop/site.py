@@ -279,9 +279,10 @@ def refused_overrides(spec: ClusterSpec) -> list[str]:
         if _OWNED.fullmatch(name)
     }
     if not spec.exposed:
-        for name in spec.site:
-            if _OPENING.fullmatch(name):
-                reasons[name] = "says who may reach the cluster: it needs cluster.exposed: true"
+        opens = (
+            "says who may reach the cluster: provider ansible takes it with cluster.exposed: true"
+        )
+        reasons |= {name: opens for name in spec.site if _OPENING.fullmatch(name)}
     reasons |= dict.fromkeys(fence.OWNED & spec.site.keys(), "keeps others out of the cluster")
     return [f"cluster.site.{name} {reason}" for name, reason in reasons.items()]
 

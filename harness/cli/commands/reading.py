@@ -321,7 +321,8 @@ def shown_stages(stages: Stages) -> Iterator[Part]:
             yield f"{stage}: equal"
     if all_differing:
         columns = ("model", "name", "stored", "made again", "relative difference")
-        yield Rows(columns, all_differing[:_MOST_DIFFERENCES])
+        shown = [["-" if part is None else part for part in row] for row in all_differing]
+        yield Rows(columns, shown[:_MOST_DIFFERENCES])
     yield summary_of_stages(stages)
 
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from harness.base.errors import DataError, HarnessError
+from harness.base.errors import DataError, HarnessError, SpecError
 from harness.base.hadoop.secrets import DIGEST
 from harness.base.records.manifest import Manifest
 from harness.base.records.trial import SCHEMA_VERSION, Trial, Versions, digest, trial_id
@@ -340,16 +340,18 @@ def _with_id(text: str, runs: Iterable[Run]) -> list[Run]:
 
 
 def _only_run(bundle: Path, name: str) -> Path:
-    """Give the path of the run of *bundle*, which was called *name*; `DataError`: has several."""
+    """Give the path of the run of *bundle*, which was called *name*; `SpecError`: has several."""
     paths = folders(bundle / "runs")
     if len(paths) == 1:
         return paths[0]
-    fix = "get the bundle again: harness publish makes it"
+    where = excerpt(name, 300)
     if paths:
         names = ", ".join(f"{name}/runs/{path.name}" for path in paths[-_MOST_NAMED:])
-        fix = f"name one of {names}"
-    what = f"the bundle has {len(paths) or 'no'} runs"
-    raise DataError(what, where=excerpt(name, 300), fix=fix)
+        raise SpecError(
+            f"the bundle has {len(paths)} runs", where=where, fix=f"name one of {names}"
+        )
+    fix = "get the bundle again: harness publish makes it"
+    raise DataError("the bundle has no runs", where=where, fix=fix)
 
 
 def _is_planned_by(run: Run, versions: Versions) -> bool:
