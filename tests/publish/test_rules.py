@@ -17,8 +17,15 @@ from harness.base.errors import DataError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
 from harness.base.records.question import Question
-from harness.base.records.trial import SCHEMA_VERSION, TrialRecord, Versions, trial_id
+from harness.base.records.trial import (
+    SCHEMA_VERSION,
+    MachineLoad,
+    TrialRecord,
+    Versions,
+    trial_id,
+)
 from harness.base.version import __version__
+from harness.core.evaluate.laws import plan as laws_of_plan
 from harness.core.evaluate.provenance import model_code
 from harness.core.experiment.file import read_experiment
 from harness.core.experiment.grid import expand, order
@@ -40,6 +47,7 @@ from harness.publish.system import FIELDS
 PROJECT = Path(__file__).resolve().parents[2]
 FILES = sorted((PROJECT / "experiments" / "publish").glob("*.yaml"))
 VERSIONS = Versions(hadoop="3.5.0", java="17.0.15")
+QUIET = {"this machine": MachineLoad(busy=0.5, steal=0.0, others=0.0, swap_bytes_per_s=0.0)}
 RUN, SEALED = "20261121T032309Z-4f26", "(the seal)"  # the latter is known once it is written
 
 
@@ -60,6 +68,8 @@ PLAN = order(PART, expand(PART), VERSIONS)
 @pytest.fixture(autouse=True)
 def _the_part_is_ready_made(monkeypatch):
     monkeypatch.setitem(READY, PART.name, experiment_digest(PART))
+    # What is written here is made by no file, and its overrides change nothing.
+    monkeypatch.setattr(laws_of_plan, "written_experiment", lambda _: None)
 
 
 def sha256(data):
@@ -266,9 +276,11 @@ class Bundle:
         )
         for row in (*self.trials, *self.hidden):
             name = f"trials/{row['trial']}"
-            record = TrialRecord(trial=self.by_id[row["trial"]], state=row["state"], started_s=1.0,
-                                 finished_s=2.0, versions=VERSIONS, device=self.device,
-                                 job_ids=self.job_ids)  # fmt: skip
+            trial = self.by_id[row["trial"]]
+            record = TrialRecord(trial=trial, state=row["state"], started_s=1.0, finished_s=2.0,
+                                 versions=VERSIONS, device=self.device, job_ids=self.job_ids,
+                                 input_bytes=trial.cell.workload.input_bytes, loads=QUIET,
+                                 harness_s={"client_s": 1.0})  # fmt: skip
             data = json_bytes(record.model_dump(mode="json"))
             evidence = Evidence(measured={"trial.json": sha256(data)})
             files[f"{name}/trial.json"] = data
@@ -339,6 +351,7 @@ def test_a_good_bundle_is_closed(tmp_path, monkeypatch):
     It meets every rule, and has no label: one of the whole question.
     """
     monkeypatch.undo()
+    monkeypatch.setattr(laws_of_plan, "written_experiment", lambda _: None)
     checked = check(Bundle(experiment=WHOLE).write(tmp_path))
 
     assert (outcomes(checked), checked.division, checked.labels) == ({}, "closed", {})
