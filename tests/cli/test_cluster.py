@@ -102,6 +102,9 @@ class FakeCluster:
     def daemon_pids(self):
         return {"namenode on master": 7}
 
+    def daemon_names(self):
+        return [*self.daemon_logs()]
+
     def daemon_logs(self, lines=20):
         return {
             "namenode on master": f"{lines} lines",

@@ -16,6 +16,7 @@ import pytest
 from harness.base.errors import DataError
 from harness.base.records.manifest import Manifest
 from harness.base.records.prediction import Prediction
+from harness.base.records.profile import Profile
 from harness.base.records.question import Question
 from harness.base.records.trial import (
     SCHEMA_VERSION,
@@ -109,7 +110,10 @@ class Bundle:
         self.scored = [row["cell"] for row in self.cells if row["use"] == "score"]
         self.trials = [self.row(trial) for trial in self.plan]
         self.runs = [{"run": run, "id": run, "blind": "true", "sealed": SEALED}]
-        self.profiles = {name: name.encode() for name in ("terasort", "wordcount")}
+        self.profiles = {
+            name: Profile(workload=name).model_dump_json().encode()
+            for name in ("terasort", "wordcount")
+        }
         self.predictions = {
             model: [
                 Prediction(model=model, cell=cell, job_s=60.0, code=model_code(model),

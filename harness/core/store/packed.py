@@ -114,7 +114,8 @@ def _sha256(archive: Path) -> str:
 def _require_file(archive: Path) -> None:
     """`DataError` where an archive is not there."""
     if not archive.is_file():
-        raise DataError("a part of the bundle is missing", where=str(archive), fix=_AGAIN)
+        where = excerpt(str(archive), 400)
+        raise DataError("a part of the bundle is missing", where=where, fix=_AGAIN)
 
 
 def _check_sums(archive: Path, sha256: str) -> None:

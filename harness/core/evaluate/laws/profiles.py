@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harness.base.records.profile import Profile
+from harness.base.text import excerpt
 from harness.core.evaluate.laws.measured import Measured
+
+RESTORE = "restore it from a copy of the run"
 
 
 def profiles_of_trials(measured: Measured) -> Iterator[str]:
     """A profile is no older than its trials, and has draws only where it is of another machine."""
     if measured.experiment.predict.source:
         return  # it is another run's
-    for name, profile in measured.run.read_profiles().items():
+    run = measured.run
+    for path in sorted(run.opener.glob("profiles/*.json")):
+        profile = run.opener.read_record(Profile, path, RESTORE)
+        name = excerpt(profile.workload, 60)
         versions = [
             record.schema_version
             for trial, record in measured.records.items()
