@@ -681,6 +681,24 @@ def refer_elsewhere(run):
     (run.path / "predictions/sealed.json").unlink()
 
 
+def age_profile(run):
+    """
+    A profile looks older than its trials, so that nobody asks whether models reproduce their jobs.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    change(path, schema_version=11)
+    (run.path / "predictions/sealed.json").unlink()
+
+
+def draw_profile(run):
+    """
+    A profile looks moved from another machine, to the same end.
+    """
+    (path,) = run.path.glob("profiles/*.json")
+    change(path, draws=[{"map_main_s": 1.1}])
+    (run.path / "predictions/sealed.json").unlink()
+
+
 def go_back(run):
     """
     The probe's moments do not ascend.
@@ -784,6 +802,8 @@ FORGERIES = {
     correct_by_several_factors: "scores/: reference_s",
     correct_unprobed: "scores/: reference_s",
     refer_elsewhere: "scores/: reference_s",
+    age_profile: "profiles/",
+    draw_profile: "profiles/",
     go_back: "raw/speed.txt",
     probe_elsewhere: "raw/speed.txt",
     work_more: "raw/speed.txt",

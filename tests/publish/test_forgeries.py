@@ -390,6 +390,20 @@ def test_what_is_made_again_in_full_says_so(made, capsys):
     assert made_again(made, capsys) == (0, "made again: everything is equal")
 
 
+def test_profiles_without_traces_are_taken_as_published(tmp_path, capsys):
+    """
+    That is said last: nothing here shows what they were fitted to.
+    """
+    run = scored(tmp_path / "results")
+    run.update_manifest(machine={"cores": 2, "memory_bytes": 2**34})
+    run.finish()
+    lean = tmp_path / "lean"
+    publish([run], lean, level="scores")
+    status, last = made_again(lean, capsys)
+    assert status == 0
+    assert f"; profiles of {run.id}, taken as published, as its traces are not here" in last
+
+
 def test_pages_of_another_release_are_said_not_to_be_compared(forged, capsys):
     """
     Whoever names one has his pages believed by nobody; quotations say so, too.
