@@ -159,7 +159,7 @@ def reproduce_bundle(bundle: Path, folder: Path, given: str) -> Iterator[Compare
         for stage, differences in reproduce(run, folder / run.id, given, is_lean=True):
             made.append(stage)
             yield f"{stage} of {run.id}", differences
-        if not given and "profiles" not in made:
+        if given not in ("profiles", "predictions") and "profiles" not in made:
             why = "taken as published, as its traces are not here"
             yield f"{PROFILES} of {run.id}, {why}: {NOT_COMPARED}", None
     publication = read_publication(opener)
