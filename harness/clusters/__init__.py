@@ -25,9 +25,9 @@ PROVIDERS: dict[str, type[Cluster]] = {
 }
 
 
-def tracing_of(provider: str, asked: Tracing) -> Tracing:
+def tracing_of(provider: type[Cluster], asked: Tracing) -> Tracing:
     """The tracing that tasks get on a *provider*: logs, where it puts no tracer on the nodes."""
-    is_given = asked.mode in PROVIDERS[provider].traces
+    is_given = asked.mode in provider.traces
     return asked if is_given else asked.model_copy(update={"mode": "logs"})
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ruamel.yaml import YAML
 
-from harness.base.errors import DataError, EvidenceError, SpecError
+from harness.base.errors import DataError, EvidenceError, SpecError, UnmetError
 from harness.base.records.score import Ranking
 from harness.base.version import __version__
 from harness.cli import main
@@ -236,7 +236,7 @@ class TestReadme:
         assert published.claim.title == (
             "Performance models of Hadoop MapReduce compared: recorded"
         )
-        assert published.claim.abstract.startswith(f"recorded ({run.id}): ")
+        assert published.claim.abstract.startswith(f"Labels: not blind. recorded ({run.id}): ")
         assert published.without_pdf.startswith("there is no report.pdf: ")
 
 
@@ -691,13 +691,13 @@ class TestRefused:
         """
         Each rule is named, and nothing is left behind.
         """
-        with pytest.raises(DataError) as caught:
+        with pytest.raises(UnmetError) as caught:
             publish([run], tmp_path / "b", division="closed")
         first, *unmet = caught.value.what.splitlines()
         assert first == "the closed division is not met:"
         assert unmet[0].startswith("  R01 failed: experiment recorded, digest ")
         assert caught.value.where == "b"
-        assert caught.value.fix == "publish it as open: --division open"
+        assert caught.value.fix.startswith("measure again what a machine decides (R08 to R10), or")
         assert list(tmp_path.iterdir()) == []
 
     def test_an_analysis(self, run):

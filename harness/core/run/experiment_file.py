@@ -53,7 +53,7 @@ class ExperimentFile:
             experiment = self._with_profiling_cells(experiment, cells)
         experiment = experiment.asking(experiment.question)
         provider = experiment.cluster.provider
-        tracing = tracing_of(provider, experiment.tracing)
+        tracing = tracing_of(PROVIDERS[provider], experiment.tracing)
         if tracing == experiment.tracing:
             return experiment
         mode = experiment.tracing.mode

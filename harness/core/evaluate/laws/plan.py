@@ -9,7 +9,7 @@ from typing import Any
 from harness.base.errors import EvidenceError, SpecError
 from harness.base.records.trial import Trial
 from harness.base.text import excerpt
-from harness.clusters import tracing_of
+from harness.clusters import PROVIDERS, tracing_of
 from harness.core.evaluate.laws.measured import Measured
 from harness.core.experiment.document import Document
 from harness.core.experiment.file import FORMAT, read_experiment
@@ -160,7 +160,7 @@ def _is_of_measurement(override: str) -> bool:
 
 def _asked(experiment: Experiment) -> dict[str, Any]:
     """What *experiment* asks to be measured, but for what a file does not say."""
-    given = tracing_of(experiment.cluster.provider, experiment.tracing)
+    given = tracing_of(PROVIDERS[experiment.cluster.provider], experiment.tracing)
     part = measured_part(experiment.model_copy(update={"tracing": given}))
     if experiment.cluster.node.gpus_found:
         part["cluster"]["node"].pop("gpus")  # as many as there are
