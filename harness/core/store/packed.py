@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 
+from contextlib import suppress
 from pathlib import Path
 
 from harness.base.errors import DataError, EvidenceError, MachineError
@@ -113,7 +114,10 @@ def _sha256(archive: Path) -> str:
 
 def _require_file(archive: Path) -> None:
     """`DataError` where an archive is not there."""
-    if not archive.is_file():
+    is_there = False
+    with suppress(OSError):  # its name may be longer than a name can be
+        is_there = archive.is_file()
+    if not is_there:
         where = excerpt(str(archive), 400)
         raise DataError("a part of the bundle is missing", where=where, fix=_AGAIN)
 
