@@ -250,16 +250,18 @@ def verify(bundle: Path, as_json: bool) -> int:
     from harness.publish import verifiers
 
     folder = opened(bundle)
-    with ThreadPoolExecutor(1) as beside:  # the verifier is a process; the laws load meanwhile
-        verification = beside.submit(verifiers.verify, folder)
-        from harness.core.evaluate.laws import broken_laws, unseen_by_laws
+    with ThreadPoolExecutor(1) as beside:
+        checked = beside.submit(verifiers.whole_verifier, folder)
+        from harness.core.evaluate.laws import judged_by_laws
         from harness.core.store import Run
         from harness.observe.storage.files import folders
 
+        # The verifier is a process: the laws are held beside it, to what is whole.
+        verification = beside.submit(verifiers.verification_by, checked.result(), folder)
+        judged = {path.name: judged_by_laws(Run(path)) for path in folders(folder / "runs")}
         verified = verification.result()
-    runs = [Run(path) for path in folders(folder / "runs")]
-    broken = {run.id: [*map(str, broken_laws(run))] for run in runs}
-    unseen = {run.id: unseen_by_laws(run) for run in runs}
+    broken = {run_id: [*map(str, breaches)] for run_id, (breaches, _) in judged.items()}
+    unseen = {run_id: sentences for run_id, (_, sentences) in judged.items()}
     anchors = [*folder.glob("runs/*/anchors/*.json")]
     is_sound = verified.is_borne_out and not any(broken.values())
     answer = {

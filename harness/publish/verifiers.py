@@ -166,7 +166,11 @@ def verify(bundle: Path) -> Verification:
 
     `EvidenceError` where it is not whole, or its own copy of the verifier is not that of then.
     """
-    verifier = whole_verifier(bundle)
+    return verification_by(whole_verifier(bundle), bundle)
+
+
+def verification_by(verifier: Verifier, bundle: Path) -> Verification:
+    """What *verifier* says of the folder *bundle*, which is whole."""
     with TemporaryDirectory(prefix="harness-verify-") as folder:
         program = Path(folder) / _COPY
         program.write_bytes(verifier.text())

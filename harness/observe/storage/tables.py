@@ -159,9 +159,10 @@ def _check_column(field: Any, column: Any, hint: Any) -> None:
     if lacks_item or (column.null_count and not is_optional):
         raise ValueError(f"a value of {field.name} is missing")
     if plain_type == arrow.float64():
-        # Seconds since some moment; a NaN compares with nothing.
-        is_good = compute.less(compute.abs(column), LATEST_S)
-        if compute.all(is_good).as_py() is False:
+        # Seconds since some moment.  Arrow would import pandas to compare with a number of Python.
+        ends = compute.min_max(column).as_py().values()
+        is_finite = compute.all(compute.is_finite(column)).as_py() is not False
+        if not is_finite or any(end is not None and abs(end) >= LATEST_S for end in ends):
             raise ValueError(f"a value of {field.name} is no number of seconds")
 
 
@@ -178,16 +179,29 @@ def _values(column: Any) -> Any:
     import pyarrow as arrow
 
     if column.type in (arrow.int64(), arrow.float64()) and not column.null_count:
-        return column.to_numpy()
+        return _numbers(column)
     values: list[Any] = []
     for chunk in column.chunks:
         if hasattr(chunk, "dictionary"):
-            words = [*chunk.dictionary.to_pylist(), None]
-            indices = chunk.indices.fill_null(len(words) - 1)
-            values += [words[index] for index in indices.to_pylist()]
+            words = chunk.dictionary.to_pylist()
+            indices = chunk.indices.to_pylist()
+            values += [None if index is None else words[index] for index in indices]
         else:
             values += chunk.to_pylist()
     return values
+
+
+def _numbers(column: Any) -> Any:
+    """A column of numbers without a gap as an array; Arrow itself would import pandas for it."""
+    import numpy as np
+
+    kind = np.dtype(str(column.type).replace("double", "float64"))
+    parts = [
+        np.frombuffer(chunk.buffers()[1], kind, len(chunk), chunk.offset * kind.itemsize)
+        for chunk in column.chunks
+        if len(chunk)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, kind), *parts])
 
 
 def _arrow_type(hint: Any) -> Any:

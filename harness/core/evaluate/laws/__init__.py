@@ -17,17 +17,36 @@ from itertools import islice
 from harness.core.evaluate.laws import jobs, logs, moments, plan, profiles, recorded, speed
 from harness.core.evaluate.laws.jobs import most_at_once
 from harness.core.evaluate.laws.measured import Breach, Law, Measured
-from harness.core.evaluate.laws.unseen import unseen_by_laws
+from harness.core.evaluate.laws.unseen import unseen_by_laws, unseen_in
 from harness.core.store import Run
 
-__all__ = ["LAWS", "Breach", "Law", "Measured", "broken_laws", "most_at_once", "unseen_by_laws"]
+__all__ = [
+    "LAWS",
+    "Breach",
+    "Law",
+    "Measured",
+    "broken_laws",
+    "judged_by_laws",
+    "most_at_once",
+    "unseen_by_laws",
+]
 
 _MOST_NAMED = 3  # breaches of a law that are told one by one
 
 
 def broken_laws(run: Run) -> list[Breach]:
     """Every law that a *run* breaks, with its first breaches."""
+    return _broken(Measured(run))
+
+
+def judged_by_laws(run: Run) -> tuple[list[Breach], list[str]]:
+    """Every law that a *run* breaks, and what laws could not compare in it; all is read once."""
     measured = Measured(run)
+    return _broken(measured), unseen_in(measured)
+
+
+def _broken(measured: Measured) -> list[Breach]:
+    """Laws that are broken, with the first breaches of each."""
     broken = []
     for law in LAWS:
         breaches = [*islice(law.breaches(measured), _MOST_NAMED + 1)]

@@ -17,7 +17,11 @@ from harness.core.store import Run
 
 def unseen_by_laws(run: Run) -> list[str]:
     """What the laws could not compare in *run*, and why: a sentence each; none: nothing."""
-    measured = Measured(run.measured)
+    return unseen_in(Measured(run.measured))
+
+
+def unseen_in(measured: Measured) -> list[str]:
+    """The same of what was read of a run already."""
     if measured.was_imported:
         return ["plan, loads and configurations: its jobs ran before, and were imported"]
     return [*_unseen_logs(measured), *_unseen_plan(measured)]
