@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.base.documents.wording import count
-from harness.base.errors import MachineError, SpecError
+from harness.base.errors import MachineError
 from harness.cli.console import completion
 from harness.cli.console.command import command, group
 from harness.cli.console.options import (
@@ -120,7 +119,9 @@ def calibrate(
         TEXT.format(cluster=cluster), str(file or "calibrate"), results_dir, overrides, Progress()
     )
     if output:
-        _refuse_unwritable(output)
+        from harness.observe.storage.files import refuse_unwritable
+
+        refuse_unwritable(output)
     hardware = read_hardware(checked) if checked else None
     calibration = Calibration(session, budget_s)
     if dry_run:
@@ -137,16 +138,6 @@ def calibrate(
         raise click.UsageError("-o FILE names the file to write")
     else:
         _measure(calibration, output, as_json=as_json)
-
-
-def _refuse_unwritable(output: Path) -> None:
-    """`SpecError` for a file that could not be written once the jobs have run."""
-    from harness.observe.storage.files import refuse_special
-
-    if not os.access(output.absolute().parent, os.W_OK | os.X_OK):
-        fix = "name a file in a folder that is there, and that you may write to"
-        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
-    refuse_special(output)
 
 
 def checked_table(costs: Sequence[CheckedCost]) -> Rows:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import time
 
@@ -127,7 +126,10 @@ def tune_job(
 
     require_models(models, "--model")
     require_models(filter(None, [judge]), "--judge")
-    _require_folder_of(output)
+    if output is not None:
+        from harness.observe.storage.files import refuse_unwritable
+
+        refuse_unwritable(output)
     if JOB.fullmatch(source):
         if steps:
             fix = "try its properties there, or name a run that was measured"
@@ -151,13 +153,6 @@ def tune_job(
         properties = _try(loop, steps, as_json=as_json)
     if properties is not None:
         _finish(properties, output, as_json=as_json)
-
-
-def _require_folder_of(output: Path | None) -> None:
-    """Refuse a file that could not be written when all is done."""
-    if output is not None and not os.access(output.absolute().parent, os.W_OK | os.X_OK):
-        fix = "name a file in a folder that is there, and that you may write to"
-        raise SpecError("its folder cannot be written to", where=str(output), fix=fix)
 
 
 def _propose(

@@ -98,7 +98,7 @@ def test_a_job_is_tuned_for_an_input_that_never_ran(tune):
         (("tune", "--model", "nobody"), "there is no model 'nobody'"),
         (("tune", "--workload", "terasortt"), "no profile is of workload 'terasortt'"),
         (("tune", "--judge", "ptc-wave"), "ptc-wave cannot judge: the profile lacks copy_s_per_by"),
-        (("tune", "-o", "nowhere/job.xml"), "its folder cannot be written to"),
+        (("tune", "-o", "nowhere/job.xml"), "its folder is not there"),
         (("tune", "--setting", "inputt=1 MiB"), "there is no setting 'inputt'"),
         (("tune", "--try", "2", "--optimizer", "rules"), "--try proposes by MRTuner's factors"),
         (("cluster", "--weight", "terasort=many"), "'terasort=many' is no weight"),

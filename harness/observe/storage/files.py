@@ -224,6 +224,22 @@ def refuse_special(path: Path) -> None:
         raise SpecError("this is no plain file", where=str(path), fix=fix)
 
 
+def refuse_unwritable(path: Path) -> None:
+    """
+    Refuse a file that could not be written once all is done: its folder is not there, or not ours.
+
+    `SpecError`: it is named wrongly; `MachineError`: nothing can be written there.
+    """
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        fix = "name a file in a folder that is there"
+        raise SpecError("its folder is not there", where=str(path), fix=fix)
+    if not os.access(folder, os.W_OK | os.X_OK):
+        fix = "name a file in a folder that you may write to"
+        raise MachineError("its folder cannot be written to", where=str(path), fix=fix)
+    refuse_special(path)
+
+
 def write_file(path: Path, data: bytes, scratch: Path) -> None:
     """
     Put *data* at *path* in one step; *scratch* is a folder on the same file system.
