@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.base.errors import DataError, EvidenceError, SpecError
+from harness.base.errors import DataError, EvidenceError, SpecError, UnmetError
 from harness.cli import main
 from harness.core.store import Run
 from harness.core.store.sums import SUMS, check_sums, write_sums
@@ -194,8 +194,9 @@ class TestBundle:
         assert (both.head, both.not_ranked) == ({}, "")
         (sentence,), footnote = both.quotes[str(copy)]
         assert "Of 2 models whatif-mr2 errs least: off by 67.0 % on average " in sentence
-        assert sentence.endswith(" It cannot be told apart from whatif.")
-        assert footnote.endswith("open division, 1970-01-01; recomputed.")
+        assert " It cannot be told apart from whatif. It rests on " in sentence
+        assert sentence.endswith("these inputs; nothing is said of other systems.")
+        assert footnote.endswith("open division, 1970-01-01; recomputed. Labels: not blind.")
 
     def test_on_another_system_nothing_is_ranked(self, bundle, copy):
         """
@@ -268,7 +269,7 @@ def test_a_division_that_is_not_met_is_not_claimed(run, tmp_path):
     """
     Each rule that is in the way is named, and nothing is left.
     """
-    with pytest.raises(DataError, match=r"closed division is not met:\n  R01 failed: ") as error:
+    with pytest.raises(UnmetError, match=r"closed division is not met:\n  R01 failed: ") as error:
         publish([run], tmp_path / "b", division="closed")
     assert "R03 failed: blind: false" in error.value.what
     assert not [*tmp_path.iterdir()]
