@@ -82,7 +82,8 @@ def _problem_of_log(
 
 def _problem_of(samples: Sequence[SpeedSample], moments: tuple[float, float] | None) -> str:
     """What no probe writes in the *samples* of one of its threads; empty: nothing."""
-    first_s, last_s = samples[0].at_s, samples[-1].at_s
+    first_s = samples[0].at_s
+    last_s = samples[-1].at_s
     if any(later.at_s - earlier.at_s < _LEAST_GAP_S for earlier, later in pairwise(samples)):
         return "moments of a thread do not ascend by a second"
     if moments and not moments[0] - CLOCK_S <= first_s <= last_s <= moments[1] + CLOCK_S:
